@@ -1,5 +1,5 @@
-"""The command `dynenvs`: `demo` shows an agent at work, `list` what there is, `bench` how fast,
-`verify` how right, `reproduce` what the sources report; data and learning have their own files.
+"""The command `dynenvs`: `demo` shows an agent at work, `list` what there is, `bench` how fast;
+data and learning have their own files.
 
 What a command needs is imported when it runs: `--help`, `list` and a misspelt word answer at once.
 """
@@ -255,106 +255,17 @@ def doctor() -> None:
 @app.command("bench")
 @told_plainly
 def bench_command(
-    cases: Annotated[
-        str | None, typer.Option(help="Families of cases, with commas between; all if absent.")
-    ] = None,
-    quick: Annotated[
-        bool,
-        typer.Option(
-            "--quick",
-            help="Few sizes, two environments, short turns, to see that all works: within a minute "
-            "on two cores, once a first run has compiled what it needs.",
-        ),
-    ] = False,
-    repeats: Annotated[
-        int | None, typer.Option(min=1, help="Turns of each system; 7, or 3 if quick.")
-    ] = None,
     seconds: Annotated[
-        float | None, typer.Option(min=0.001, help="Length of a turn; 0.2, or 0.02 if quick.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for bench.json and bench.png.")] = Path(
-        "dynenvs-bench"
-    ),
-    markdown: Annotated[
-        Path | None, typer.Option(help="Page to write, with the plot beside it.")
-    ] = None,
+        float, typer.Option(min=0.001, help="How long each figure is measured.")
+    ] = 2.0,
 ) -> None:
-    """Measure speeds, beside those of other installed systems.
+    """Measure how fast the environments step here.
 
-    They take turns.
+    One world and a batch of them, under random actions.
     """
-    from dynenvs.studies.bench.families import bench, chosen
-    from dynenvs.studies.bench.race import Settings
+    from dynenvs.agents.bench import bench
 
-    settings = Settings(repeats or (3 if quick else 7), seconds or (0.02 if quick else 0.2), quick)
-    bench(chosen(cases), settings, open_console(), out=out, page=markdown)
-
-
-@app.command("verify")
-@told_plainly
-def verify_command(
-    scenes: Annotated[
-        str | None, typer.Option(help="Families of scenes, with commas between; all if absent.")
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for verify.json and pictures.")] = Path(
-        "dynenvs-verify"
-    ),
-    markdown: Annotated[
-        Path | None, typer.Option(help="Page to write, with the plot beside it.")
-    ] = None,
-) -> None:
-    """Run scenes with known answers, here and elsewhere.
-
-    Elsewhere: in the other simulators that are installed.  The family "solvers" sets the LCP
-    solvers side by side on a corpus of problems.
-    """
-    from dynenvs.studies.verify import solvers
-    from dynenvs.studies.verify.families import missed, verify
-
-    rows, scores = verify(scenes, open_console(), out=out, page=markdown)
-    if count := missed(rows):
-        raise UserError(f"{count} of {len(rows)} readings miss their bar")
-    if count := solvers.missed(scores):
-        raise UserError(f"{count} of {len(scores)} cells of the solvers' table are not as must be")
-
-
-@app.command("reproduce")
-@told_plainly
-def reproduce_command(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Experiments; all if absent.", show_default=False)
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Folder for data files and figures.")] = Path(
-        "dynenvs-reproduce"
-    ),
-    markdown: Annotated[
-        Path | None, typer.Option(help="Page to write, with a folder of figures beside it.")
-    ] = None,
-    names_only: Annotated[
-        bool, typer.Option("--list", help="Say what experiments there are.")
-    ] = False,
-) -> None:
-    """Remake the sources' tables and figures.
-
-    They are set beside what the sources say.
-    """
-    from rich.table import Table
-
-    from dynenvs.studies.bench.peers import MissingPeer
-    from dynenvs.studies.reproduce.run import chosen, reproduce
-
-    console = open_console()
-    experiments = chosen(names or [])
-    if names_only:
-        table = Table("experiment", "what it remakes")
-        for experiment in experiments:
-            table.add_row(experiment.name, experiment.title)
-        console.print(table)
-        return
-    try:
-        reproduce(experiments, console, out=out, page=markdown)
-    except MissingPeer as error:
-        raise UserError(str(error)) from error
+    bench(seconds, open_console())
 
 
 def has_display() -> bool:
@@ -367,20 +278,25 @@ def has_display() -> bool:
 
 
 def main() -> None:
-    """Entry point of the console command: errors are one line, with exit code 2."""
+    """Entry point of the console command."""
+    run_app(app, "dynenvs")
+
+
+def run_app(app: typer.Typer, name: str) -> None:
+    """Run a command line and exit; an error is a line that begins with `name`, and exit code 2."""
     print_anything()
     try:
         with stopped_by_ctrl_c():
             code = app(standalone_mode=False)
     except (KeyboardInterrupt, typer.Abort):
-        print("dynenvs: stopped", file=sys.stderr)
+        print(f"{name}: stopped", file=sys.stderr)
         sys.exit(130)
     except Exception as error:
         # What typer raises for wrong usage; where its classes live depends on its version.
         say = getattr(error, "format_message", None)
         if say is None:
             raise
-        print(f"dynenvs: {' '.join(str(say()).split())}", file=sys.stderr)
+        print(f"{name}: {' '.join(str(say()).split())}", file=sys.stderr)
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
 

@@ -55,8 +55,9 @@ def main(steps: int = 1000, picture: str | None = None) -> Pushed:
     expert = reference_controller(env)
     observation, info = env.reset(seed=0)
     start, fell = info["objects"][0, :2], False
+    box_place = env.unwrapped.observation_slices["object 0 place"]
     for i in range(steps):
-        env.unwrapped.set_command(steer(observation[-15:-12]))
+        env.unwrapped.set_command(steer(observation[box_place]))
         observation, _, fell, _, info = env.step(expert.predict(observation)[0])
         if picture is not None and i == steps // 2:
             Image.fromarray(env.render()).save(picture)

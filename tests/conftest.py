@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import signal
+import sys
 from functools import cache, partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +16,9 @@ from hypothesis import settings
 from trees import Tree, random_tree
 
 from dynenvs.jit.compiled import Kernel
+
+# `studies` stands beside `tests`; last, so that `dynenvs` is the installed one
+sys.path.append(str(Path(__file__).parents[1]))
 
 # A shell that starts the tests in the background has them ignore SIGINT, and all their children too
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
-from dynenvs.studies.verify.lcp_problems import random_contacts
+from studies.verify.lcp_problems import random_contacts
 
 Array = NDArray[np.float64]
 Rational = list[Fraction]

@@ -14,7 +14,7 @@ from dynenvs import ModelBuilder, ModelError, World, forward_dynamics, free, sph
 from dynenvs.dynamics.springs import stretch
 from dynenvs.memory.layout import Floats, open_model
 from dynenvs.model.model import Model
-from dynenvs.studies.methods import METHODS
+from dynenvs.reference.methods import METHODS
 
 REST = (0.3, -0.2, 0.5)  # of a ball
 INERTIA, STIFFNESS = 0.2, 5.0

@@ -1,4 +1,4 @@
-"""`dynenvs bench`: the statistics, what it says of missing peers, its files, and that the
+"""`python -m studies bench`: the statistics, what it says of missing peers, its files, and that the
 mechanisms that it races are the same in all systems."""
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from dynenvs import cli
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.jit.compiled import Call
 from dynenvs.memory.layout import open_work
 from dynenvs.registration import ENVIRONMENTS
 from dynenvs.simulation.world import World
-from dynenvs.studies.bench import (
+from studies import __main__ as studies
+from studies.bench import (
     batch,
     dynamics,
     families,
@@ -33,8 +33,8 @@ from dynenvs.studies.bench import (
     solves,
     steps,
 )
-from dynenvs.studies.bench.peers import MissingPeer, peer
-from dynenvs.studies.bench.race import Race, Result, Settings, System
+from studies.bench.peers import MissingPeer, peer
+from studies.bench.race import Race, Result, Settings, System
 
 QUICK = Settings(repeats=3, seconds=0.01, quick=True)
 
@@ -155,7 +155,7 @@ def test_bench_writes_its_files(
 
 def test_the_plot_draws_what_has_sizes(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    from dynenvs.studies.bench.plot import plot
+    from studies.bench.plot import plot
 
     rows = [
         race.Row(f"{n}", [n, 2.0 * n], [1.0] * 2, None, {"worlds": n, "threads": 1}, [1.0] * 2)
@@ -345,12 +345,12 @@ def test_a_peer_that_does_not_import_is_missing() -> None:
 )
 def test_the_command(names: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """All that is installed runs, and leaves its files."""
-    monkeypatch.setattr("sys.argv", ["dynenvs", "bench", "--quick", "--cases", names])
+    monkeypatch.setattr("sys.argv", ["studies", "bench", "--quick", "--cases", names])
     monkeypatch.chdir(tmp_path)
     with pytest.raises(SystemExit) as exit_:
-        cli.main()
+        studies.main()
     assert not exit_.value.code
-    found = json.loads((tmp_path / "dynenvs-bench" / "bench.json").read_text())
+    found = json.loads((tmp_path / "studies-bench" / "bench.json").read_text())
     assert {case["family"] for case in found["cases"]} <= set(names.split(","))
     assert all(case["rows"] for case in found["cases"])
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dynenvs.studies.bench import families, report
-from dynenvs.studies.bench.batch import BUSY
-from dynenvs.studies.bench.headlines import screen, threads
-from dynenvs.studies.bench.race import Result, Row, Settings
+from studies.bench import families, report
+from studies.bench.batch import BUSY
+from studies.bench.headlines import screen, threads
+from studies.bench.race import Result, Row, Settings
 
 
 def result(family: str, title: str, rows: dict[str, list[float]], notes: list[str]) -> Result:

@@ -4,7 +4,6 @@ simulators, rows say what was measured, and what cannot be raced is told.
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
 from collections import Counter
@@ -13,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from dynenvs.studies.bench import mjbatch, robot_files, robots
-from dynenvs.studies.bench.peers import MissingPeer
-from dynenvs.studies.bench.race import Settings
-from dynenvs.studies.bench.robot_race import Limits, Phase, completed, race
+from studies import other_robots
+from studies.bench import mjbatch, robot_files, robots
+from studies.bench.peers import MissingPeer
+from studies.bench.race import Settings
+from studies.bench.robot_race import Limits, Phase, completed, race
 
 mujoco = pytest.importorskip("mujoco")
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "robots.py"
 BARE = """
 <mujoco>
   <option integrator="RK4" timestep="0.002"/>
@@ -68,13 +67,6 @@ def folder(bare: Path) -> Path:
         (root / "robots" / name).parent.mkdir(parents=True, exist_ok=True)
         (root / "robots" / name).write_text(text)
     return root
-
-
-@pytest.fixture
-def script(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The module `benchmarks/robots.py`."""
-    monkeypatch.syspath_prepend(SCRIPT.parent)
-    return importlib.import_module(SCRIPT.stem)
 
 
 def crash(*_: Any) -> None:
@@ -168,12 +160,10 @@ def test_slow_robots_get_fewer_steps(bare: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_the_command_tells_all(
-    folder: Path, script: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_tells_all(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A line a robot, a table a kind, one for what is broken, and the same as JSON."""
     out = folder / "out.json"
-    assert script.main([str(folder), "--steps", "20", "--json", str(out)]) == 0
+    assert other_robots.main([str(folder), "--steps", "20", "--json", str(out)]) == 0
     text = capsys.readouterr().out.splitlines()
     assert [line for line in text if line in robot_files.KINDS] == ["arms", "wheels and others"]
     assert any(line.startswith("bare ") and "%" in line for line in text)
@@ -189,15 +179,13 @@ def test_the_command_tells_all(
     assert read["shares"][-1]["number"] == 2
 
 
-def test_the_command_can_be_limited(
-    folder: Path, script: Any, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_can_be_limited(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """To some robots; where none was raced, it says so by its exit status."""
-    assert script.main([str(folder), "--only", "BROK"]) == 1
+    assert other_robots.main([str(folder), "--only", "BROK"]) == 1
     text = capsys.readouterr().out
     assert "broken: " in text
     assert "bare" not in text
-    assert script.main([str(folder / "nothing")]) == 1
+    assert other_robots.main([str(folder / "nothing")]) == 1
     assert "is no folder" in capsys.readouterr().err
 
 
@@ -210,18 +198,18 @@ def test_no_robot_holds_up_the_others(bare: Path, monkeypatch: pytest.MonkeyPatc
     assert found.fault == "its process ended by itself with code 3"
 
 
-def test_unanswered_solves_are_told(script: Any) -> None:
+def test_unanswered_solves_are_told() -> None:
     """A rung that answers one solve in four did not answer all."""
     phase = Phase(counts=Counter(solves=2), rungs=Counter(kept=0, modes=1, lemke=0))
-    assert script.rungs([phase, Phase(counts=Counter(solves=2))]) == "none 75 %, modes 25 %"
-    assert script.rungs([Phase()]) == ""
+    assert other_robots.rungs([phase, Phase(counts=Counter(solves=2))]) == "none 75 %, modes 25 %"
+    assert other_robots.rungs([Phase()]) == ""
     islands = Phase(counts=Counter(solves=1), rungs=Counter(kept=3, path=1))
-    assert script.rungs([islands]) == "kept 75 %, path 25 %"
+    assert other_robots.rungs([islands]) == "kept 75 %, path 25 %"
 
 
-def test_what_falls_short_is_told(script: Any) -> None:
+def test_what_falls_short_is_told() -> None:
     """Degraded steps, steps that were left out, and MuJoCo's own resets."""
-    told, phase = script.shortfalls, Phase(steps=800)
+    told, phase = other_robots.shortfalls, Phase(steps=800)
     assert told([phase, phase], Limits()) == ""
     phase.counts = Counter({"degraded": 2, "their resets": 1})
     assert told([phase], Limits()) == "2 degraded, MuJoCo began anew 1 times"

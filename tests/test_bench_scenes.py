@@ -1,5 +1,5 @@
-"""`dynenvs bench --cases scenes`: the scenes are what they say, the same in both systems, and what
-is read off them is right."""
+"""`python -m studies bench --cases scenes`: the scenes are what they say, the same in both
+systems, and what is read off them is right."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pytest
 
 from dynenvs.memory.layout import Floats
 from dynenvs.simulation.world import SimulationError
-from dynenvs.studies.bench import families, loose, report, scenes
-from dynenvs.studies.bench.loose import PUSH, Ours, Scene, Theirs
-from dynenvs.studies.bench.peers import peer
-from dynenvs.studies.bench.race import Result, Settings
+from studies.bench import families, loose, report, scenes
+from studies.bench.loose import PUSH, Ours, Scene, Theirs
+from studies.bench.peers import peer
+from studies.bench.race import Result, Settings
 
 QUICK = Settings(repeats=3, seconds=0.01, quick=True)
 FALLS, RESTS = 4, 5  # where the heap is among the scenes

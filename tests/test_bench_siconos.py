@@ -11,9 +11,9 @@ import pytest
 from scipy.sparse import csr_array
 from trees import Array
 
-from dynenvs.studies.bench.race import Settings
-from dynenvs.studies.bench.siconos import FOLDER, ROWS, cases, symmetric
-from dynenvs.studies.bench.siconos_files import Friction, read_friction, read_lcp
+from studies.bench.race import Settings
+from studies.bench.siconos import FOLDER, ROWS, cases, symmetric
+from studies.bench.siconos_files import Friction, read_friction, read_lcp
 
 # u = W p + q of two contacts in the plane; M v = H p + f and u = H^T v + w give the same
 W = np.array([[2.0, 0.5, 1.0, 0.0], [0.5, 3.0, 0.0, 0.0], [1.0, 0.0, 2.0, 0.2], [0.0, 0.0, 0.2, 1]])

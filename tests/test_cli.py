@@ -116,7 +116,7 @@ def test_demo_opens_a_window_where_there_is_a_display(
         (("demo", "--output", "film.mp4"), "must end in .gif"),
         (("demo", "--output", "nowhere/film.gif"), "there is no folder"),
         (("demo", "--colour"), "No such option"),
-        (("bench", "--cases", "boats"), "unknown case 'boats'; choose from: single"),
+        (("bench", "--seconds", "0"), "--seconds"),
         (("demo", "quadruped", "--command", "9,0,0"), "command must be forward in [0.0, 1.5]"),
         (("demo", "quadruped", "--command", "a,b"), "must be numbers with commas between"),
         (("dance",), "No such command"),
@@ -201,3 +201,18 @@ def test_what_demo_tells_a_robot_is_within_its_range_on_every_terrain() -> None:
         for terrain in ("flat", "slope", "rough", "stairs"):
             env = gym.make(env_id, terrain=terrain)
             env.reset(seed=0, options={"command": cli._command_of(env_id, None, terrain)})
+
+
+@pytest.mark.thorough
+def test_bench_measures_every_environment(capsys: pytest.CaptureFixture[str]) -> None:
+    """Alone: more than nothing in each figure, a row in the table."""
+    from dynenvs.agents import bench
+    from dynenvs.agents.console import open_console
+    from dynenvs.registration import ENVIRONMENTS
+
+    found = bench.bench(0.001, open_console())
+    printed = capsys.readouterr().out
+    assert len(found) == len(ENVIRONMENTS)
+    for speed in found:
+        assert speed.name in printed
+        assert min(speed.single, speed.batch, speed.period) > 0.0

@@ -259,8 +259,7 @@ def test_a_robot_from_a_file_needs_the_file(
         ("demo --steeps 3", "--steps"),
         ("demo quadruped --option terain=rough", "'terrain'"),
         ("demo double-pendulum --agent exprt", "'expert'"),
-        ("bench --cases singel", "'single'"),
-        ("reproduce operation", "'operations'"),
+        ("bench --secnds 1", "--seconds"),
     ],
 )
 def test_a_misspelt_word_is_told_which_was_meant(

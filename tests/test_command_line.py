@@ -21,7 +21,7 @@ LEARNING = ("collect", "replay", "export", "clone", "train", "evaluate", "export
 COMMANDS = ("demo", "view", "list", *LEARNING)
 
 
-@pytest.mark.parametrize("command", [(), *((name,) for name in (*COMMANDS, "bench", "verify"))])
+@pytest.mark.parametrize("command", [(), *((name,) for name in (*COMMANDS, "bench", "doctor"))])
 def test_h_is_help(
     command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.table import Table
 from typer.testing import CliRunner
 
-from dynenvs import cli
 from dynenvs.agents import console as consoles_of
 from dynenvs.agents.console import open_console, working
-from dynenvs.studies.bench import families
+from studies import __main__ as studies
+from studies.bench import families
 
 CELLS = [f"column number {k} is long" for k in range(8)]  # 200 letters with what is between them
 
@@ -41,7 +41,7 @@ def test_columns_may_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_benchmark_has_such_a_console(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`dynenvs bench | cat`: what it prints on."""
+    """`python -m studies bench | cat`: what it prints on."""
     monkeypatch.delenv("COLUMNS", raising=False)
     consoles: list[Console] = []
 
@@ -49,14 +49,30 @@ def test_the_benchmark_has_such_a_console(monkeypatch: pytest.MonkeyPatch) -> No
         consoles.append(console)
 
     monkeypatch.setattr(families, "bench", bench)
-    assert CliRunner().invoke(cli.app, ["bench", "--cases", "steps", "--quick"]).exit_code == 0
+    assert CliRunner().invoke(studies.app, ["bench", "--cases", "steps", "--quick"]).exit_code == 0
     assert consoles[0].width >= 200
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [("bench --cases singel", "'single'"), ("reproduce operation", "'operations'")],
+)
+def test_a_misspelt_study_is_told_which_was_meant(
+    words: str, meant: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["studies", *words.split()])
+    with pytest.raises(SystemExit) as exit_:
+        studies.main()
+    assert exit_.value.code == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert meant in told.rpartition("id you mean")[2]
 
 
 def test_what_is_done_is_told_without_a_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A line on standard error now and then: `dynenvs verify > file` says where it is."""
+    """A line on standard error now and then: `python -m studies verify > file` says where it is."""
     now = [100.0]
     monkeypatch.setattr(consoles_of.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(consoles_of, "_said", [0.0])

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scenes import G, ball, block, tilted_gravity
 
 from dynenvs.model.model import Model
-from dynenvs.studies.contact_models import Penalty, collide, simulate_microcollisions, touching
-from dynenvs.studies.integrators import FIXED_STEP, INTEGRATORS, simulate
+from dynenvs.reference.contact_models import Penalty, collide, simulate_microcollisions, touching
+from dynenvs.reference.integrators import FIXED_STEP, INTEGRATORS, simulate
 
 
 def dropped_ball(height: float = 0.5) -> tuple[Model, np.ndarray, np.ndarray]:

@@ -20,7 +20,7 @@ import pytest
 import dynenvs
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = ("agents", "benchmarks", "docs", "dynenvs", "envs", "examples", "results", "tests")
+FOLDERS = ("agents", "docs", "dynenvs", "envs", "examples", "results", "studies", "tests")
 CITATION = "docs/theory.md"
 CODE_FENCE = re.compile(r"^ *```.*?^ *```", re.MULTILINE | re.DOTALL)
 
@@ -151,7 +151,7 @@ def test_what_the_site_shows_has_no_bars() -> None:
 def test_the_theory_names_what_exists() -> None:
     """Files, and tests as file::test; bare file names belong to the folder that is named before."""
     text = (ROOT / CITATION).read_text(encoding="utf-8")
-    places = re.findall(r"`((?:dynenvs|tests|envs|agents)/[\w/.]+?)(?:::(\w+))?`", text)
+    places = re.findall(r"`((?:dynenvs|tests|envs|agents|studies)/[\w/.]+?)(?:::(\w+))?`", text)
     assert len(places) > 60
     for path, test in places:
         assert (ROOT / path).exists(), path

@@ -8,10 +8,10 @@ import gymnasium as gym
 import numpy as np
 import pytest
 
-from dynenvs.studies.bench import driven, race
-from dynenvs.studies.bench.driven import FILE, Driven, policy
-from dynenvs.studies.bench.identical import NAMES
-from dynenvs.studies.bench.race import Settings, System
+from studies.bench import driven, race
+from studies.bench.driven import FILE, Driven, policy
+from studies.bench.identical import NAMES
+from studies.bench.race import Settings, System
 
 
 class Counter:

@@ -1,4 +1,4 @@
-"""The script of long runs (`benchmarks/endurance.py`) runs, for a moment."""
+"""The script of long runs (`python -m studies.endurance`) runs, for a moment."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[1] / "benchmarks" / "endurance.py"
+ROOT = Path(__file__).parents[1]
 ROBOT = """<mujoco><worldbody><geom type="plane" size="5 5 1"/><body pos="0 0 0.5"><freejoint/>
 <geom type="box" size="0.2 0.1 0.05"/></body></worldbody></mujoco>"""
 
@@ -21,7 +21,11 @@ def test_a_line_a_case(tmp_path: Path) -> None:
     cases = ["--envs", "dynenvs/DoublePendulum-v0", "--robots", str(file), "nowhere.xml"]
     arguments = ["--steps", "800", "--worlds", "2", *cases, "--scenes"]
     run = subprocess.run(
-        [sys.executable, str(SCRIPT), *arguments], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "studies.endurance", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     env, box, missing, heaps = run.stdout.splitlines()
     for line in (env, box, heaps):

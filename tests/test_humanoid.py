@@ -25,8 +25,8 @@ from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import open_model
 from dynenvs.memory.records import LEMKE, POSE
 from dynenvs.simulation.inverse import InverseStatus, inverse_dynamics
-from dynenvs.studies import survival
-from dynenvs.studies.survival import plot, survivors
+from studies import survival
+from studies.survival import plot, survivors
 
 
 def humanoid(**options: Any) -> LeggedRobot:

@@ -15,7 +15,7 @@ from dynenvs.dynamics.crba import crba
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
 from dynenvs.model.parts import ModelError, free, revolute
-from dynenvs.studies.augmented import fully_augmented
+from dynenvs.reference.augmented import fully_augmented
 
 Array = NDArray[Any]
 WATER = 1000.0
@@ -232,7 +232,7 @@ def test_links_by_denavit_and_hartenberg_have_weighty_geoms_too() -> None:
 
 
 def test_bodies_taken_apart_weigh_the_same() -> None:
-    """`dynenvs.studies.augmented` builds on the same parts."""
+    """`dynenvs.reference.augmented` builds on the same parts."""
     builder = ModelBuilder().body("arm", joint=revolute(), density=WATER)
     builder.box("skin", "arm", half_size=(0.1, 0.1, 0.1), position=(0.1, 0, 0))
     model = fully_augmented(builder.build(), builder)

@@ -14,7 +14,7 @@ from dynenvs.dynamics.energy import totals
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
 from dynenvs.model.parts import free, revolute, spherical
-from dynenvs.studies.integrators import (
+from dynenvs.reference.integrators import (
     FIXED_STEP,
     INTEGRATORS,
     SCIPY,
@@ -25,7 +25,7 @@ from dynenvs.studies.integrators import (
     simulate,
     simulate_system,
 )
-from dynenvs.studies.methods import METHODS
+from dynenvs.reference.methods import METHODS
 
 ORDERS = {
     "explicit_euler": 1,
@@ -101,7 +101,7 @@ def test_adaptive_methods_come_near_each_other(method: str, model: Model) -> Non
 
 def test_order_of_the_embedded_pair() -> None:
     """One Cash-Karp step: error of order six locally; its estimate of order five."""
-    from dynenvs.studies.integrators.cash_karp import cash_karp_step
+    from dynenvs.reference.integrators.cash_karp import cash_karp_step
 
     def f(t: float, y: Array) -> Array:
         return np.array([y[1], -np.sin(y[0]) + 0.1 * t])

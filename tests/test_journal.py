@@ -19,6 +19,7 @@ minari = pytest.importorskip("minari")
 pytest.importorskip("h5py")
 
 from dynenvs.agents.data import collect as collecting  # noqa: E402
+from dynenvs.agents.data import plan  # noqa: E402
 from dynenvs.agents.data.collect import collect  # noqa: E402
 from dynenvs.agents.data.dataset import open_dataset  # noqa: E402
 from dynenvs.agents.data.journal import Journal  # noqa: E402
@@ -63,8 +64,8 @@ def unfinished(root: Path, name: str = "random-v0", env: str = "double-pendulum"
 def in_another_process(count: int, **options: Any) -> subprocess.Popen[str]:
     """A collection of the pendulum's random episodes, two at a time."""
     code = (
-        "from dynenvs.agents.data import collect as c\n"
-        "c.WORLDS, c.REFERENCES = 2, 2\n"
+        "from dynenvs.agents.data import collect as c, plan\n"
+        "plan.WORLDS, c.REFERENCES = 2, 2\n"
         f"c.collect({PENDULUM!r}, {count}, agent='random', name='random-v0', **{options!r})\n"
     )
     pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
@@ -183,7 +184,7 @@ def test_what_fails_before_its_first_episode_leaves_nothing(
     error: type[BaseException] | None, monkeypatch: pytest.MonkeyPatch, root: Path
 ) -> None:
     """No folder, no file, whatever ended it."""
-    monkeypatch.setattr(collecting, "actor", lambda *_: Broken(error))
+    monkeypatch.setattr(plan, "actor", lambda *_: Broken(error))
     with pytest.raises(error or ValueError, match=None if error else "finite actions"):
         collect(PENDULUM, 2)
     assert list(root.rglob("*")) == []

@@ -21,7 +21,7 @@ from dynenvs.lcp.lemke import lemke
 from dynenvs.lcp.solve import CERTIFIED, FAILED, solve
 from dynenvs.lcp.tableau import PIVOT_LIMIT, RAY, SOLVED, tableau_lemke
 from dynenvs.lcp.workspace import unpack_workspace, workspace, workspace_size
-from dynenvs.studies.verify.lcp_problems import (
+from studies.verify.lcp_problems import (
     INFEASIBLE,
     TEXTBOOK,
     Problem,

@@ -1,4 +1,4 @@
-"""All LCP solvers on the corpus of `dynenvs verify --scenes solvers`: solved, and honestly judged.
+"""All LCP solvers on the corpus of `studies verify --scenes solvers`: solved, and honestly judged.
 
 Oracle throughout: the natural residual summed anew in extended precision, from the definition, by
 `solvers.residual`, which shares nothing with the kernels' certificate.
@@ -25,10 +25,10 @@ from dynenvs.lcp import LcpRung, LcpStatus, solve_lcp
 from dynenvs.lcp.interface import CASCADE, METHODS
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL, DEGRADED_RESIDUAL
 from dynenvs.memory.layout import Bytes, open_model, open_work, open_world
-from dynenvs.studies.bench.solves import stated
-from dynenvs.studies.verify import families, lcp_problems, solvers
-from dynenvs.studies.verify.lcp_problems import Problem, plain
-from dynenvs.studies.verify.recorded import from_rows, recorded
+from studies.bench.solves import stated
+from studies.verify import families, lcp_problems, solvers
+from studies.verify.lcp_problems import Problem, plain
+from studies.verify.recorded import from_rows, recorded
 
 CORPUS = solvers.corpus()
 BEYOND = "bimatrix games, n = 21 to 40"  # may be left unsolved

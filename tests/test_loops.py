@@ -13,16 +13,16 @@ from dynenvs.dynamics.energy import totals
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
 from dynenvs.model.parts import ModelError, free, prismatic, revolute, spherical
-from dynenvs.simulation.inverse import inverse_dynamics
-from dynenvs.simulation.world import SimulationError, World
-from dynenvs.studies.augmented import (
+from dynenvs.reference.augmented import (
     carried,
     freed_state,
     freed_twists,
     fully_augmented,
     tree_twists,
 )
-from dynenvs.studies.integrators import simulate
+from dynenvs.reference.integrators import simulate
+from dynenvs.simulation.inverse import inverse_dynamics
+from dynenvs.simulation.world import SimulationError, World
 
 G = 9.81  # [m/s^2]
 CRANK, COUPLER = 0.5, 0.8  # lengths of the parallelogram's rods [m]

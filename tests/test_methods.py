@@ -18,14 +18,14 @@ from dynenvs.dynamics.rnea import rnea
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
 from dynenvs.model.parts import revolute
-from dynenvs.studies.methods import METHODS, forward_dynamics, tree_of
-from dynenvs.studies.methods.composite import mass_matrix
-from dynenvs.studies.methods.counting import Operations, count_operations
-from dynenvs.studies.methods.dense import cholesky, householder, lu_solve
-from dynenvs.studies.methods.newton_euler import bias_forces, mass_times
-from dynenvs.studies.methods.reference import reference, relative_error
-from dynenvs.studies.methods.scalars import DOUBLE
-from dynenvs.studies.reproduce.accuracy_trees import last_bits, random_case
+from dynenvs.reference.methods import METHODS, forward_dynamics, tree_of
+from dynenvs.reference.methods.composite import mass_matrix
+from dynenvs.reference.methods.counting import Operations, count_operations
+from dynenvs.reference.methods.dense import cholesky, householder, lu_solve
+from dynenvs.reference.methods.newton_euler import bias_forces, mass_times
+from dynenvs.reference.methods.reference import reference, relative_error
+from dynenvs.reference.methods.scalars import DOUBLE
+from studies.reproduce.accuracy_trees import last_bits, random_case
 
 
 def serial_chain(
@@ -190,7 +190,7 @@ def test_operations_of_the_composite_method_are_cubic() -> None:
 
 def test_operations_are_counted_as_defined() -> None:
     """Known numbers are free; a zero, a one and a sign are no operation."""
-    from dynenvs.studies.methods.counting import Counted, Tally
+    from dynenvs.reference.methods.counting import Counted, Tally
 
     tally = Tally()
     x = Counted(2.0, False, tally)

@@ -120,7 +120,7 @@ print(*sys.modules)
     foreign = {"PIL", "minari", "mujoco", "pygame", "rich", "stable_baselines3", "torch", "typer"}
     assert foreign & {name.partition(".")[0] for name in made} == set()
     rooms = {name.split(".")[1] for name in made if name.startswith("dynenvs.")}
-    assert rooms & {"agents", "cli", "studies", "viewer"} == set()
+    assert rooms & {"agents", "cli", "reference", "viewer"} == set()
     envs = {name.removeprefix("dynenvs.envs.") for name in made if name.startswith("dynenvs.envs.")}
     shared = {name for name in envs if name.partition(".")[0] in ("checks", "core")}
     own = {"pendulum", "pendulum.double_pendulum", "robots", "robots.pendulum"}

@@ -11,22 +11,22 @@ import pytest
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import prismatic
 from dynenvs.simulation.world import World
-from dynenvs.studies.bench.loose import OnPinocchio
-from dynenvs.studies.bench.peers import MissingPeer
-from dynenvs.studies.bench.pinocchio_step import (
+from studies.bench.loose import OnPinocchio
+from studies.bench.peers import MissingPeer
+from studies.bench.pinocchio_step import (
     PinocchioStep,
     frames_of,
     on_cones,
     residual,
 )
-from dynenvs.studies.bench.scenes import scenes
-from dynenvs.studies.bench.touching import Detector
-from dynenvs.studies.verify import groove, impacts, piles, rolling, sliding
-from dynenvs.studies.verify.clock import Clock
-from dynenvs.studies.verify.in_pinocchio import InPinocchio
-from dynenvs.studies.verify.ours import Ours
-from dynenvs.studies.verify.pinched import pinched
-from dynenvs.studies.verify.scene import Pin, Scene, ball, box
+from studies.bench.scenes import scenes
+from studies.bench.touching import Detector
+from studies.verify import groove, impacts, piles, rolling, sliding
+from studies.verify.clock import Clock
+from studies.verify.in_pinocchio import InPinocchio
+from studies.verify.ours import Ours
+from studies.verify.pinched import pinched
+from studies.verify.scene import Pin, Scene, ball, box
 
 pin = pytest.importorskip("pinocchio")
 if not hasattr(pin, "ADMMConstraintSolver"):

@@ -16,8 +16,8 @@ from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import free, prismatic, revolute
 from dynenvs.simulation.timestep import DONE, step
 from dynenvs.simulation.world import World
-from dynenvs.studies.reproduce.jain import FIGURE, LENGTH, MASS, RADIUS, STEP, pendulum
-from dynenvs.studies.reproduce.jain_forms import compare
+from studies.reproduce.jain import FIGURE, LENGTH, MASS, RADIUS, STEP, pendulum
+from studies.reproduce.jain_forms import compare
 
 # Oracles
 

@@ -1,4 +1,4 @@
-"""`dynenvs reproduce`: what it writes and says; the bars of its experiments."""
+"""`python -m studies reproduce`: what it writes and says; the bars of its experiments."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ import pytest
 from PIL import Image
 from trees import close
 
-from dynenvs import cli
 from dynenvs.dynamics.aba import aba
 from dynenvs.dynamics.crba import crba
 from dynenvs.dynamics.energy import totals
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import revolute
-from dynenvs.studies.reproduce import cloutier_dynamics
-from dynenvs.studies.reproduce import run as runner
-from dynenvs.studies.reproduce.cloutier_chains import PAPER, run_chain
-from dynenvs.studies.reproduce.experiment import Experiment, Outcome
-from dynenvs.studies.reproduce.output import save
-from dynenvs.studies.reproduce.planar_kernels import (
+from studies import __main__ as studies
+from studies.reproduce import cloutier_dynamics
+from studies.reproduce import run as runner
+from studies.reproduce.cloutier_chains import PAPER, run_chain
+from studies.reproduce.experiment import Experiment, Outcome
+from studies.reproduce.output import save
+from studies.reproduce.planar_kernels import (
     ABM,
     BAD_ABM,
     CRBM,
@@ -32,7 +32,7 @@ from dynenvs.studies.reproduce.planar_kernels import (
     CRBM_BY_HINGES_FROM_BASE,
     CRBM_FROM_BASE,
 )
-from dynenvs.studies.reproduce.planar_robot import PlanarRobot
+from studies.reproduce.planar_robot import PlanarRobot
 
 pytest.importorskip("matplotlib")
 pytest.importorskip("mpmath")
@@ -47,9 +47,9 @@ NEVER = runner.all_experiments()["cloutier-5.4"]
 
 def command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     """Exit code of the command."""
-    monkeypatch.setattr(sys, "argv", ["dynenvs", "reproduce", *arguments])
+    monkeypatch.setattr(sys, "argv", ["studies", "reproduce", *arguments])
     with pytest.raises(SystemExit) as exit_:
-        cli.main()
+        studies.main()
     return int(exit_.value.code or 0)
 
 
@@ -175,7 +175,7 @@ def test_what_cannot_be_written_is_told_before_work_begins(
     rest = [] if option == "--out" else ["--out", str(tmp_path / "out")]
     where = in_the_way / "inside" if option == "--out" else in_the_way / "page.md"
     assert command(monkeypatch, NEVER.name, option, str(where), *rest) == 2
-    assert "dynenvs: cannot write into" in capsys.readouterr().err
+    assert "studies: cannot write into" in capsys.readouterr().err
     if option == "--markdown":
         assert command(monkeypatch, NEVER.name, option, str(tmp_path), *rest) == 2
         assert "it is a folder; give a file's name" in capsys.readouterr().err
@@ -204,7 +204,7 @@ def test_a_missed_bar_is_told(tmp_path: Path) -> None:
     """Nothing hides a bar that is not met: table and page say NO."""
     from rich.console import Console
 
-    from dynenvs.studies.reproduce.experiment import Check
+    from studies.reproduce.experiment import Check
 
     missed = Outcome([Check("something", "1", "2", "1", held=False)], {})
     experiment = Experiment("bad", "A bad one", "About it.", lambda tick: missed)

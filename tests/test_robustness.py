@@ -15,10 +15,10 @@ from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.evaluation.episode import run_episode
 from dynenvs.agents.evaluation.episodes import run_episodes
 from dynenvs.agents.evaluation.rollout import rollout
-from dynenvs.studies.robustness.__main__ import main
-from dynenvs.studies.robustness.cases import cases, curves, weight
-from dynenvs.studies.robustness.measure import Measured, measure
-from dynenvs.studies.robustness.page import Study, table, write_page
+from studies.robustness.__main__ import main
+from studies.robustness.cases import cases, curves, weight
+from studies.robustness.measure import Measured, measure
+from studies.robustness.page import Study, table, write_page
 
 PENDULUM = "dynenvs/DoublePendulum-v0"
 

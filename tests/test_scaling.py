@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from dynenvs.studies.scaling import Piece, main, write_page
+from studies.scaling import Piece, main, write_page
 
 # 64 cores of 1,000 steps a second need 1e9 / 64,000 s = 4.34 h, the driver 1e9 / 100,000 s = 2.78 h
 WORKERS_SLOW = Piece("ant", 1_000.0, (900.0, 1_800.0), 100_000.0, 500.0, 600.0)

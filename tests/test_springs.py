@@ -12,7 +12,7 @@ from trees import close
 import dynenvs
 from dynenvs import ModelBuilder, ModelError, World, forward_dynamics, prismatic, revolute
 from dynenvs.model.model import Model
-from dynenvs.studies.methods import METHODS
+from dynenvs.reference.methods import METHODS
 
 MASS, STIFFNESS, REST = 2.0, 50.0, 0.3
 RATE = math.sqrt(STIFFNESS / MASS)

@@ -13,8 +13,7 @@ from trees import Array, derivative
 from dynenvs.dynamics.energy import totals
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import free
-from dynenvs.simulation.world import World
-from dynenvs.studies.surfaces import (
+from dynenvs.reference.surfaces import (
     Bezier,
     Plane,
     SlidingContact,
@@ -24,8 +23,9 @@ from dynenvs.studies.surfaces import (
     hand_over,
     slide,
 )
-from dynenvs.studies.surfaces.contact import contact_rates, turn
-from dynenvs.studies.surfaces.slide import BREAKS, EDGE, FLAT_ON_FLAT, TIME
+from dynenvs.reference.surfaces.contact import contact_rates, turn
+from dynenvs.reference.surfaces.slide import BREAKS, EDGE, FLAT_ON_FLAT, TIME
+from dynenvs.simulation.world import World
 
 GRID = np.array([-1.0, -1 / 3, 1 / 3, 1.0])
 

@@ -1,4 +1,4 @@
-"""`dynenvs verify`: its scenes hold in dynenvs, its table, JSON and page say what was measured."""
+"""`python -m studies verify`: its scenes hold, its table, JSON and page say what was measured."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from dynenvs.studies.bench.peers import MissingPeer
-from dynenvs.studies.verify import (
+from studies.bench.peers import MissingPeer
+from studies.verify import (
     bouncing,
     conveyor,
     corners,
@@ -29,9 +29,9 @@ from dynenvs.studies.verify import (
     rolling,
     sliding,
 )
-from dynenvs.studies.verify.ours import Ours
-from dynenvs.studies.verify.report import Row, markdown, screen, show
-from dynenvs.studies.verify.scene import (
+from studies.verify.ours import Ours
+from studies.verify.report import Row, markdown, screen, show
+from studies.verify.scene import (
     Hinge,
     Make,
     Pin,

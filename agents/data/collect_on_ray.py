@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from dynenvs.agents.cluster import File, arrived, carried, cluster, spread
-from dynenvs.agents.data.collect import Plan, batched, episodes_here
+from dynenvs.agents.data.plan import Plan, batched, episodes_here
 from dynenvs.agents.evaluation.rollout import Run
 from dynenvs.agents.files import shipped_file
 

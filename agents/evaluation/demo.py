@@ -15,7 +15,7 @@ from rich.table import Table
 from dynenvs.agents.evaluation.actors import Chance, actor
 from dynenvs.agents.evaluation.chain_measure import measure_press
 from dynenvs.agents.evaluation.episode import Episode, make, run_episode, step_limit
-from dynenvs.agents.evaluation.film import Film
+from dynenvs.agents.evaluation.film import FILM_SIZE, FRAME_TIME, Film
 from dynenvs.agents.evaluation.legged_measure import measure_trot
 from dynenvs.agents.evaluation.measure import measure_gait, measure_swing_up
 from dynenvs.agents.experts.common.controller import Policy
@@ -28,9 +28,7 @@ from dynenvs.envs.planar.walker import PlanarWalker
 from dynenvs.envs.render import Renderer
 from dynenvs.registration import MUJOCO
 
-FRAME_TIME = 0.04  # between pictures [s]
 WARM_UP = 100  # control steps that are walked before the episode begins
-FILM_SIZE = {"width": 640, "height": 360}  # [px]
 
 
 def play(

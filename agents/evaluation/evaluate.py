@@ -11,19 +11,18 @@ import numpy as np
 from rich import box
 from rich.table import Table
 
-from dynenvs.agents.evaluation.actors import actor, digest, policy_file
+from dynenvs.agents.evaluation.actors import digest, policy_file
+from dynenvs.agents.evaluation.evaluation import Evaluation
+from dynenvs.agents.evaluation.here import evaluate_here
 from dynenvs.agents.evaluation.options import plain_options, spoken
-from dynenvs.agents.evaluation.rollout import Run, make_batch, run_all
-from dynenvs.agents.evaluation.slip import FeetRecord
+from dynenvs.agents.evaluation.rollout import make_batch
 from dynenvs.agents.experts.common.controller import Policy
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.machine import describe
-from dynenvs.memory.layout import Floats
 from dynenvs.registration import MUJOCO
 
 FIRST_SEED = 1_000_000  # of the evaluation's episodes: no training begins there
 WATCHED_SEED = 2_000_000  # of evaluations by which a run chooses its best policy
-WORLDS = 250  # side by side
 
 # Of the table: heading, entry of `summary`, form
 COLUMNS = (
@@ -43,23 +42,6 @@ CAPTION = (
     "standing feet slide in an episode, m; torque change: 99th percentile from step to step, of "
     "the limit"
 )
-
-
-class Evaluation(NamedTuple):
-    """What an agent did in episodes of fixed seeds; one entry an episode."""
-
-    returns: list[float]
-    lengths: list[int]  # control steps
-    falls: list[bool]  # ended by termination
-    speed_errors: list[float]  # mean |velocity - command| [m/s]; NaN where nothing is commanded
-    efforts: list[float]  # mean square of the actions
-    slips: list[float]  # way that standing feet slid [m] (`slip.py`); NaN where there are no feet
-    torque_changes: list[float]  # 99th percentile from step to step, share of the limits
-
-    @property
-    def mean_return(self) -> float:
-        """Mean of the returns."""
-        return float(np.mean(self.returns))
 
 
 class References(NamedTuple):
@@ -99,48 +81,12 @@ def evaluate(
         ValueError: no such agent, or one of another environment; an option that there is not.
         FileNotFoundError: no such file.
     """
+    seeds = range(first_seed, first_seed + episodes)
     if cluster is not None:
         from dynenvs.agents.evaluation.evaluate_on_ray import evaluate_on
 
-        return evaluate_on(
-            cluster, env_id, policy, range(first_seed, first_seed + episodes), options
-        )
-    if env_id in MUJOCO:
-        from dynenvs.agents.evaluation.mujoco import evaluate_worlds
-
-        return evaluate_worlds(
-            env_id, policy, range(first_seed, first_seed + episodes), threads, **options
-        )
-    runs: list[Run] = []
-    slips = []
-    for first in range(0, episodes, WORLDS):
-        count = min(WORLDS, episodes - first)
-        envs = make_batch(env_id, count, threads, **options)
-        acts = actor(policy, envs, env_id) if isinstance(policy, str) else policy
-        feet = FeetRecord(envs)
-        begin = first_seed + first
-        ended = run_all(envs, acts, range(begin, begin + count), after_step=feet.note)
-        slips += [feet.slip(run.number, run.steps) for run in ended]
-        runs += ended
-    return Evaluation(
-        returns=[run.returned for run in runs],
-        lengths=[run.steps for run in runs],
-        falls=[run.terminated for run in runs],
-        speed_errors=[run.speed_error for run in runs],
-        efforts=[float(np.mean(run.actions.astype(np.float64) ** 2)) for run in runs],
-        slips=slips,
-        torque_changes=[torque_change(run.actions.astype(np.float64)) for run in runs],
-    )
-
-
-def torque_change(actions: Floats) -> float:
-    """99th percentile of the torques' changes from one control step to the next, all joints.
-
-    Args:
-        actions: shares of their limits, shape (T, nu): from one limit to the other is 2.
-    """
-    changes = np.abs(np.diff(actions, axis=0))
-    return float(np.percentile(changes, 99)) if changes.size else 0.0
+        return evaluate_on(cluster, env_id, policy, seeds, options)
+    return evaluate_here(env_id, policy, seeds, threads, options)
 
 
 def references(

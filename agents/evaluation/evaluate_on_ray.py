@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from dynenvs.agents.cluster import File, arrived, carried, cluster, spread
-from dynenvs.agents.evaluation.evaluate import Evaluation, evaluate
+from dynenvs.agents.evaluation.evaluation import Evaluation
+from dynenvs.agents.evaluation.here import evaluate_here
 from dynenvs.agents.experts.common.controller import Policy
 from dynenvs.agents.files import shipped_file
 
@@ -57,6 +58,5 @@ def evaluate_on(
 def evaluate_share(share: Share) -> Evaluation:
     """The episodes of a task."""
     agent = None if share.agent is None else arrived(share.agent)
-    return evaluate(
-        share.env_id, agent, share.episodes, 1, first_seed=share.first_seed, **share.options
-    )
+    seeds = range(share.first_seed, share.first_seed + share.episodes)
+    return evaluate_here(share.env_id, agent, seeds, 1, share.options)

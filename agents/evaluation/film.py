@@ -19,6 +19,8 @@ SAMPLES = 9  # pictures that the palette is taken from
 NEAR = 8  # of 255: what a colour may be off, so that films of walks are a third smaller
 STILL = 10  # pictures after which what is as before stands still
 LEAST = 2  # hundredths of a second that a picture stays: many viewers play shorter ones slowly
+FRAME_TIME = 0.04  # between pictures [s]
+FILM_SIZE = {"width": 640, "height": 360}  # [px]
 
 Picture = NDArray[np.uint8]
 

@@ -11,9 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from dynenvs.agents.evaluation.acting import Acting
-from dynenvs.agents.evaluation.demo import FILM_SIZE, FRAME_TIME
-from dynenvs.agents.evaluation.evaluate import Evaluation, torque_change
-from dynenvs.agents.evaluation.film import Film
+from dynenvs.agents.evaluation.evaluation import Evaluation, torque_change
+from dynenvs.agents.evaluation.film import FILM_SIZE, FRAME_TIME, Film
 from dynenvs.agents.evaluation.options import check_options
 from dynenvs.agents.experts.common.controller import Action, Policy
 from dynenvs.agents.files import SUFFIX

@@ -5,6 +5,7 @@ Its return is the zero of the score, so that staying alive counts for nothing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,12 @@ from dynenvs.agents.experts.common.controller import Action
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.legged.legged import LeggedTask
-from dynenvs.envs.legged.records import ROOT as FREE_ROOT
 from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumTask
-from dynenvs.envs.planar.records import ROOT
 from dynenvs.envs.planar.walker import WalkerTask
 from dynenvs.memory.layout import Floats
-from dynenvs.model.model import Model
 from dynenvs.simulation.inverse import inverse_dynamics
 
+NOTHING = np.zeros(0)
 HOLDS = (WalkerTask, LeggedTask, ChainPendulumTask)  # what has a pose to hold
 
 
@@ -58,35 +57,31 @@ class StandingController:
     def _hold(self, observation: Floats) -> Floats:
         """Torques over effort limits, shape (nu,)."""
         task, model = self.task, self.task.robot
+        seen = {name: observation[place] for name, place in task.observation_slices.items()}
         if isinstance(task, ChainPendulumTask):
-            q, v = observation[: model.nq], observation[model.nq : 2 * model.nq]
+            q, v = seen["hinge angles"], seen["hinge velocities"]
         else:
-            read = free_state if isinstance(task, LeggedTask) else planar_state
-            q, v = read(model, observation)
+            q, v = free_state(seen) if isinstance(task, LeggedTask) else planar_state(seen)
         lookahead = 0.5 * (task.dt - task.timestep)  # where the physics steps take inertia
         tau = inverse_dynamics(model, q, v, np.zeros(model.nu), task.dt, lookahead=lookahead).tau
         torques: Floats = np.clip(tau / model.effort_limit[model.actuated], -1.0, 1.0)
         return torques
 
 
-def planar_state(model: Model, observation: Floats) -> tuple[Floats, Floats]:
-    """Positions, with x = 0, and velocities from a planar walker's observation."""
-    nu = model.nu
-    height, angles, v = observation[0], observation[1 : 1 + nu], observation[1 + nu :]
-    at = 2 * nu + 6
-    pitch = observation[at : at + 2 * (model.nq - nu - ROOT)]  # and its rate, where it is free
-    q = np.concatenate([[0.0, height], pitch[:1], angles])
-    return q, np.concatenate([v[:ROOT], pitch[1:], v[ROOT : ROOT + nu]])
+def planar_state(seen: Mapping[str, Floats]) -> tuple[Floats, Floats]:
+    """Positions, with x = 0, and velocities from the blocks of a planar walker's observation."""
+    pitch, rate = seen.get("pitch", NOTHING), seen.get("pitch rate", NOTHING)  # where it is free
+    q = np.concatenate([[0.0], seen["height"], pitch, seen["joint angles"]])
+    return q, np.concatenate([seen["velocity"], rate, seen["joint velocities"]])
 
 
-def free_state(model: Model, observation: Floats) -> tuple[Floats, Floats]:
+def free_state(seen: Mapping[str, Floats]) -> tuple[Floats, Floats]:
     """Positions, with x = y = 0 and the heading along x, and velocities of a robot in space.
 
     The observation has the base's velocities in its own axes; the model's linear ones are the
     world's.
     """
-    nu = model.nu
-    height, up = observation[0], observation[1:4]
+    up = seen["upward direction"]
     pitch, roll = np.arctan2(-up[0], np.hypot(up[1], up[2])), np.arctan2(up[1], up[2])
     c, d = np.cos(0.5 * pitch), np.sin(0.5 * pitch)
     e, f = np.cos(0.5 * roll), np.sin(0.5 * roll)
@@ -97,6 +92,6 @@ def free_state(model: Model, observation: Floats) -> tuple[Floats, Floats]:
     about_x = np.array(
         [[1, 0, 0], [0, np.cos(roll), -np.sin(roll)], [0, np.sin(roll), np.cos(roll)]]
     )
-    v = observation[4 + nu : 4 + nu + FREE_ROOT + nu].copy()
-    v[:3] = about_y @ about_x @ v[:3]
-    return np.concatenate([[0.0, 0.0, height], turn, observation[4 : 4 + nu]]), v
+    velocity = about_y @ about_x @ seen["velocity"]
+    q = np.concatenate([[0.0, 0.0], seen["height"], turn, seen["joint angles"]])
+    return q, np.concatenate([velocity, seen["angular velocity"], seen["joint velocities"]])

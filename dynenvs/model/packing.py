@@ -335,7 +335,7 @@ def _cost_of_factors(depths: list[int]) -> int:
     """What a tree's factors of the mass matrix cost, about: the squares of its depths.
 
     RECURSION is where they cost the step more than articulated bodies.  Measured on chains
-    (`dynenvs bench --cases compliance`).
+    (`python -m studies bench --cases compliance`).
     """
     return sum(depth**2 for depth in depths)
 

@@ -1,6 +1,6 @@
 """The parts of an observation, declared once: the space, the slices and the tables follow.
 
-A task lists its blocks in the order in which its kernel writes them (`Task.blocks`).  The bounds of
+A task lists them with the kernels that write them (`Task.parts`).  The bounds of
 the observation space are theirs, `observation_slices` says where each of them is, and a test holds
 the "Observation Space" tables in the environments' docstrings against them.
 """

@@ -1,4 +1,4 @@
-"""Where feet touch the ground, how fast they slide there, and the reward terms for a good gait."""
+"""What all walkers share: their feet and gait clock as observed, reward terms for a good gait."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynenvs.envs.core.blocks import Block, block, symmetric
 from dynenvs.envs.core.loop import TaskWorld
+from dynenvs.envs.core.records import RewardTerm
 from dynenvs.envs.core.rewards import closeness, smoothness
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.poses import point_velocity, update_poses, update_velocities
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Records, StateView, WorldView
+from dynenvs.memory.layout import Floats, Matrix, Records, StateView, WorldView
 from dynenvs.memory.records import record_type
 from dynenvs.model.model import Model
-from dynenvs.simd.elementary import hypot, sin
+from dynenvs.simd.elementary import cos, hypot, sin
 
 SLIP_SCALE = 0.1  # speed of a standing foot over the ground that leaves exp(-1) [m/s]
 
@@ -50,23 +52,52 @@ def soles(model: Model, foot_of_feature: NDArray[np.int64]) -> NDArray[Any]:
     return found
 
 
-@inlined
-def reward_gait(w: TaskWorld, feet: Records, follows: float) -> float:
-    """The terms RHYTHM, SLIP and SMOOTHNESS into the task, worked out where they count; their sum.
+def gait_phase(task: Any) -> list[Block]:
+    """The gait clock, as a walker's observation has it."""
+    return [symmetric("gait phase", 1, "-", "sine and cosine of 2 pi times the phase", 2)]
 
-    feet: SOLE of each contact candidate; follows: how well the command is followed, up to 1
+
+@inlined
+def write_phase(w: TaskWorld, out: Floats, at: int) -> int:
+    """Of the gait clock."""
+    angle = 2.0 * math.pi * w.task[0].phase
+    out[at] = sin(angle)
+    out[at + 1] = cos(angle)
+    return at + 2
+
+
+def foot_contacts(task: Any) -> list[Block]:
+    """Which feet carry, as a walker's observation has it."""
+    return [block("foot contacts", 0, 1, "-", "whether each foot carries load", len(task.legs))]
+
+
+@inlined
+def write_loads(w: TaskWorld, out: Floats, at: int) -> int:
+    """Whether each foot carries load, into an observation (`records.Part`); returns where it ends.
+
+    `constants[1]` of the task: number of the leg whose foot a contact candidate is, or negative.
     """
-    t, o = w.task[0], w.options[0]
-    t.reward_rhythm = t.reward_slip = t.reward_smoothness = 0.0
-    if o.weight_rhythm != 0.0:
-        t.reward_rhythm = o.weight_rhythm * follows * rhythm(w.world, feet, t.phase)
-    if o.weight_slip != 0.0:
-        speed = slip_speed(w.world, feet)
-        t.reward_slip = o.weight_slip * follows * closeness(speed, SLIP_SCALE)
-    if o.weight_smoothness != 0.0:
-        smooth = smoothness(w.action, w.last_action)
-        t.reward_smoothness = o.weight_smoothness * follows * smooth
-    return float(t.reward_rhythm + t.reward_slip + t.reward_smoothness)
+    feet, legs = w.constants[1], w.options[0].legs
+    for leg in range(legs):
+        out[at + leg] = 0.0
+    for k in range(w.world.status[0].touched):
+        f = w.world.touched[k]
+        if feet[f] >= 0 and w.world.memory[f].impulse[2] > 0.0:
+            out[at + feet[f]] = 1.0
+    return int(at + legs)
+
+
+@inlined
+def write_forces(w: TaskWorld, forces: Matrix) -> None:
+    """Mean contact force of each leg's foot over the control step [N], shape (legs, 3)."""
+    world, o, feet = w.world, w.options[0], w.constants[1]
+    period = o.timestep * o.frame_skip
+    for leg in range(o.legs):
+        forces[leg, 0] = forces[leg, 1] = forces[leg, 2] = 0.0
+    for f in range(world.header[0].nk):
+        if feet[f] >= 0 and world.memory[f].listed:
+            for k in range(3):
+                forces[feet[f], k] += world.memory[f].total[k] / period
 
 
 @inlined
@@ -112,3 +143,31 @@ def slip_speed(w: WorldView, feet: Records) -> float:
             point_velocity(w, sole.body, at, velocity)
             fastest = max(fastest, hypot(velocity[0], velocity[1]))
     return fastest
+
+
+# Terms of all walkers, and only where `reward_weights` asks for them; `constants[2]` of their tasks
+# is the SOLE of each contact candidate.
+
+
+@inlined
+def _rhythm(w: TaskWorld, measured: Any) -> float:
+    return rhythm(w.world, w.constants[2], w.task[0].phase)
+
+
+@inlined
+def _slip(w: TaskWorld, measured: Any) -> float:
+    return closeness(slip_speed(w.world, w.constants[2]), SLIP_SCALE)
+
+
+@inlined
+def _smoothness(w: TaskWorld, measured: Any) -> float:
+    return smoothness(w.action, w.last_action)
+
+
+RHYTHM = RewardTerm(
+    "rhythm", 0.0, "as commanded, and each foot unloaded while it is due to swing", _rhythm
+)
+SLIP = RewardTerm("slip", 0.0, "as commanded, on feet that do not slide", _slip)
+SMOOTHNESS = RewardTerm(
+    "smoothness", 0.0, "as commanded, with torques that change little", _smoothness
+)

@@ -1,14 +1,7 @@
 """Many worlds, one call: how every task's kernel `run` steps a batch of worlds.
 
-A task brings four kernels, each inlined here, so that one loop serves all:
-
-- `begin(w)`: starts an episode; the physical state has just been set to the initial one;
-- `start(w, tau)`: writes the torques of a control step, shape (nv,), which are then held;
-- `finish(w, solved)`: ends the control step and returns its reward; `solved` says whether every
-  physics step had a solution;
-- `write(w, observation, info)`: writes the observation and the record of `info`.
-
-`w` is one world as a `TaskWorld`.  A task's generator is the first field of its record.
+A task brings its `Kernels` (`records.py`), each inlined here, so that one loop serves all.  `w` is
+one world as a `TaskWorld`.  A task's generator is the first field of its record.
 
 What disturbs a world (`disturbance.py`) stands around these kernels: a task has no code for it.
 """
@@ -19,7 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dynenvs.envs.core.codes import BEGIN, OBSERVE, RUNNING, STEP_AND_BEGIN, STEP_OR_BEGIN
+from dynenvs.envs.core.codes import (
+    BEGIN,
+    FAILED_STEP,
+    OBSERVE,
+    RUNNING,
+    STEP_AND_BEGIN,
+    STEP_OR_BEGIN,
+    TIME_LIMIT,
+)
 from dynenvs.envs.core.disturbance import (
     change_model,
     disturb_action,
@@ -29,6 +30,7 @@ from dynenvs.envs.core.disturbance import (
     take_back,
 )
 from dynenvs.envs.core.disturbance_records import is_disturbed, open_disturbance
+from dynenvs.envs.core.records import SOLVED, SOLVED_BYTES
 from dynenvs.envs.core.starts import begin_elsewhere, has_starts
 from dynenvs.envs.core.table import BatchView, open_batch
 from dynenvs.jit.compiled import inlined
@@ -42,7 +44,7 @@ from dynenvs.memory.layout import (
     open_model,
     open_world,
 )
-from dynenvs.memory.views import copy_words, unowned, vector
+from dynenvs.memory.views import copy_words, raw, unowned, vector
 from dynenvs.simulation.batch import hold_torques
 from dynenvs.simulation.progress import APART, claim, leave
 from dynenvs.simulation.timestep import DONE, STEP_FULL
@@ -71,13 +73,15 @@ class TaskWorld(NamedTuple):
     task: Records  # what it remembers of this world, shape (1,)
     action: Floats  # shape (nu,)
     last_action: Floats  # torques of the control step before, over their limits, shape (nu,)
+    rewards: Floats  # the terms of the last control step's reward, weighted, shape (terms,)
+    weights: Floats  # of the terms, shape (terms,)
 
 
 @inlined
-def carry_out(begin: Any, start: Any, finish: Any, write: Any, kind: Any, call: Call) -> None:
+def carry_out(kernels: Any, kind: Any, call: Call) -> None:
     """Carry out an order in those worlds of the mask that no other thread has taken.
 
-    The task brings its four kernels and `kind`, the dtype of its records.  Observations and `info`
+    The task brings its kernels and `kind`, the dtype of its records.  Observations and `info`
     are copied for the caller here, because a world's data are still in this core's cache.  A world
     whose contacts do not fit into the workspace stays as it was before its control step, and its
     entry in `ends` is minus the number of contacts for which there must be room.
@@ -96,10 +100,10 @@ def carry_out(begin: Any, start: Any, finish: Any, write: Any, kind: Any, call: 
             batch.rewards[i] = 0.0
             moved = _moves(call.order, w.task[0].end)
             if moved:
-                found_room = _control_step(start, finish, w, batch, buffer, i)
+                found_room = _control_step(kernels, w, batch, buffer, i)
             if found_room:
-                batch.ends[i] = _end_one(begin, write, w, batch, i, call, moved)
-                _write_one(write, w, batch, i, batch.observations, batch.info_rows)
+                batch.ends[i] = _end_one(kernels, w, batch, i, call, moved)
+                _write_one(kernels, w, batch, i, batch.observations, batch.info_rows)
         if found_room:
             _copy_out(batch, i)
         i = claim(call.progress, call.thread, n)
@@ -122,9 +126,7 @@ def _own_memory(call: Call, batch: BatchView) -> tuple[Bytes, Bytes]:
 
 
 @inlined
-def _control_step(
-    start: Any, finish: Any, w: TaskWorld, batch: BatchView, buffer: Bytes, i: int
-) -> bool:
+def _control_step(kernels: Any, w: TaskWorld, batch: BatchView, buffer: Bytes, i: int) -> bool:
     """A control step of world i and its reward; False where its contacts found no room.
 
     Then it is as if it had never been asked to move.  Contacts beyond the user's limit end the
@@ -136,7 +138,7 @@ def _control_step(
         _keep_task(batch, buffer, h.workspace_bytes, i, True)
     if is_disturbed(batch):
         disturb_action(open_disturbance(batch, i), w.action, w.task[0].steps)
-    start(w, w.world.tau)
+    kernels.start(w, w.world.tau)
     clear_totals(w.world)
     done = _hold(w, batch, i, o.timestep, o.frame_skip)
     if done == STEP_FULL:
@@ -150,10 +152,23 @@ def _control_step(
             batch.full[0] = 1
             return False
         w.world.status[0].overflow += 1
-    batch.rewards[i] = finish(w, done == DONE)
+    w.task[0].steps += 1
+    kernels.advance(w)
+    batch.rewards[i] = kernels.reward(w)
+    w.task[0].end = _end(kernels, w) if done == DONE else FAILED_STEP
+    kernels.change(w)
     for k in range(w.action.shape[0]):
         w.last_action[k] = w.action[k]
     return True
+
+
+@inlined
+def _end(kernels: Any, w: TaskWorld) -> int:
+    """Why the episode ends here, the time limit after all other reasons; or RUNNING."""
+    end = kernels.end(w)
+    if end == RUNNING and w.task[0].steps >= w.options[0].max_steps:
+        return TIME_LIMIT
+    return int(end)
 
 
 @inlined
@@ -174,29 +189,48 @@ def _world(
     n, size = batch.mask.shape[0], open_model(packed).header[0].state_bytes
     kept, nu = batch.task_states.shape[0] // n, batch.actions.shape[0] // (8 * n)
     task = vector(batch.task_states, i * kept, 1, kind)
+    count, after = call.options[0].terms, i * kept + task.itemsize
+    options = raw(call.options, call.options.itemsize)
     return TaskWorld(
         open_world(packed, vector(batch.states, i * size, size, np.uint8), buffer),
         call.options,
         call.constants,
         task,
         vector(batch.actions, 8 * i * nu, nu, np.float64),
-        vector(batch.task_states, i * kept + task.itemsize, nu, np.float64),
+        vector(batch.task_states, after, nu, np.float64),
+        vector(batch.task_states, after - 8 * count, count, np.float64),
+        vector(options, call.options.itemsize - 8 * count, count, np.float64),
     )
 
 
 @inlined
 def _write_one(
-    write: Any, w: TaskWorld, batch: BatchView, i: int, observations: Bytes, info_rows: Bytes
+    kernels: Any, w: TaskWorld, batch: BatchView, i: int, observations: Bytes, info_rows: Bytes
 ) -> None:
     """Write what is to be reported of world i into its rows of these arrays of all worlds'."""
     observation, info = _observation_row(batch, observations, i), _info_row(batch, info_rows, i)
-    write(w, observation, info)
+    kernels.observe(w, observation)
+    kernels.describe(w, info)
+    _write_rewards(w, info)
     if is_disturbed(batch):
         d = open_disturbance(batch, i)
         if d.asked[0].noisy != 0:
             size = observation.shape[0]
             clean = vector(info, info.shape[0] - 8 * size, size, np.float64)
             disturb_observation(d, observation, clean, w.task[0].steps)
+
+
+@inlined
+def _write_rewards(w: TaskWorld, info: Bytes) -> None:
+    """The scalars of `info` that all tasks have, behind a task's own: terms, how contact went."""
+    o, status = w.options[0], w.world.status[0]
+    at = o.info_bytes - SOLVED_BYTES
+    terms = vector(info, at - 8 * o.terms, o.terms, np.float64)
+    for k in range(o.terms):
+        terms[k] = w.rewards[k]
+    solved = vector(info, at, 1, SOLVED)[0]
+    solved.residual, solved.degraded = status.residual, status.degraded
+    solved.failed = status.failed
 
 
 @inlined
@@ -243,9 +277,7 @@ def _keep_task(batch: BatchView, buffer: Bytes, at: int, i: int, keep: bool) -> 
 
 
 @inlined
-def _end_one(
-    begin: Any, write: Any, w: TaskWorld, batch: BatchView, i: int, call: Call, moved: bool
-) -> int:
+def _end_one(kernels: Any, w: TaskWorld, batch: BatchView, i: int, call: Call, moved: bool) -> int:
     """Begin an episode where the order asks for it; returns why the last one ended, or RUNNING."""
     order = call.order
     again = not moved and order != OBSERVE
@@ -253,7 +285,7 @@ def _end_one(
     if not moved:
         rest(w.action)  # no torque acted before this state
     elif order == STEP_AND_BEGIN and end != RUNNING:
-        _write_one(write, w, batch, i, batch.last_observations, batch.last_info_rows)
+        _write_one(kernels, w, batch, i, batch.last_observations, batch.last_info_rows)
         again = True
     if again:
         size = batch.initial.shape[0]
@@ -263,7 +295,8 @@ def _end_one(
         rest(w.action)
         rest(w.last_action)
         w.task[0].steps, w.task[0].end = 0, RUNNING
-        begin(w)
+        rest(w.rewards)
+        kernels.begin(w)
         if has_starts(batch):
             kept = batch.task_states.shape[0] // batch.mask.shape[0]
             record = vector(batch.task_states, i * kept, kept, np.uint8)
@@ -282,7 +315,7 @@ def _begin_disturbed(w: TaskWorld, batch: BatchView, i: int, shared: ModelView) 
 
 
 @inlined
-def rest(action: Floats) -> None:
-    """No torque."""
-    for k in range(action.shape[0]):
-        action[k] = 0.0
+def rest(values: Floats) -> None:
+    """Nothing of it: no torque, no reward."""
+    for k in range(values.shape[0]):
+        values[k] = 0.0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from dynenvs.envs.core.loop import TaskWorld
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats
 from dynenvs.simd.elementary import exp
@@ -34,3 +37,9 @@ def smoothness(action: Floats, before: Floats) -> float:
         change = action[i] - before[i]
         total += change * change
     return exp(-total / (action.shape[0] * CHANGE_SCALE * CHANGE_SCALE))
+
+
+@inlined
+def effortless(w: TaskWorld, measured: Any) -> float:
+    """The quality of a term (`records.py`): `ease` of the action."""
+    return ease(w.action)

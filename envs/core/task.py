@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.envs.checks import interval, number, typed, whole
-from dynenvs.envs.core.blocks import Block, slices_of, space_of
+from dynenvs.envs.core.blocks import slices_of, space_of
 from dynenvs.envs.core.disturbance_options import (
     FACTORS,
     MOST_SCALE,
@@ -28,7 +28,7 @@ from dynenvs.envs.core.disturbance_options import (
 )
 from dynenvs.envs.core.disturbance_records import drawn_fields
 from dynenvs.envs.core.limit import NO_LIMIT, episode_limit, steps_until
-from dynenvs.envs.core.records import RewardTerm, checked_weights, last_action_field
+from dynenvs.envs.core.records import Part, RewardTerm, checked_weights, last_action_field
 from dynenvs.envs.core.starts import read_starts
 from dynenvs.memory.layout import Floats
 from dynenvs.memory.records import record_type
@@ -79,6 +79,7 @@ class Task(ABC):
         option_record: dtype of the constants that `run` reads.
         info_record: dtype of the scalars in `info`.
         reward_terms: what the reward is the sum of.
+        parts: what an observation consists of.
         reset_options: names of what `reset(options=...)` takes.
         position_gains: stiffness [1/rad] and damping [s/rad] of PD motors over torque limits, and
             how far from the pose the action 1 asks a joint to be [rad].
@@ -120,6 +121,7 @@ class Task(ABC):
     option_record: ClassVar[np.dtype[Any]]
     info_record: ClassVar[np.dtype[Any]]
     reward_terms: ClassVar[tuple[RewardTerm, ...]]
+    parts: ClassVar[tuple[Part, ...]]
     reset_options: ClassVar[tuple[str, ...]] = ()
     position_gains: ClassVar[tuple[float, float, float]] = (2.0, 0.05, 0.5)
 
@@ -134,9 +136,11 @@ class Task(ABC):
         self.options["timestep"], self.options["frame_skip"] = self.timestep, self.frame_skip
         self.options["noise"] = self.reset_noise
         self.options["max_steps"] = steps_until(self.max_episode_steps)
+        self.options["terms"] = len(self.reward_terms)
+        self.options["info_bytes"] = self.info_record.itemsize
         for name, weight in self.reward_weights.items():
             self.options[f"weight_{name}"] = weight
-        self.observation_blocks = tuple(self.blocks())
+        self.observation_blocks = tuple(b for part in self.parts for b in part.blocks(self))
         self.observation_slices = slices_of(self.observation_blocks)
         self.observation_space = typed(space_of(self.observation_blocks), self.observation_dtype)
         self.action_space = gym.spaces.Box(-1.0, 1.0, (self.model.nu,), np.float32)
@@ -175,10 +179,6 @@ class Task(ABC):
     @abstractmethod
     def build(self) -> Model:
         """The robot and its ground."""
-
-    @abstractmethod
-    def blocks(self) -> Sequence[Block]:
-        """The parts of an observation, in the order in which the kernel writes them."""
 
     def constants(self) -> tuple[NDArray[Any], ...]:
         """Arrays that the task's kernels need beside the model and the options."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import cast
+from typing import Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.dynamics.crba import crba
-from dynenvs.envs.core.base import DynEnv
+from dynenvs.envs.core.task import Task
+from dynenvs.envs.core.worlds import Worlds
 from dynenvs.envs.render import Frame, Hooks, Renderer
 from dynenvs.envs.render.snapshot import poses, snapshot
 from dynenvs.envs.render.window import Mode
 from dynenvs.kinematics.poses import add_point_row, update_kinematics
-from dynenvs.memory.layout import open_work
+from dynenvs.memory.layout import Floats, open_work
 from dynenvs.model.model import Model
 from dynenvs.model.validation import prepare
 
@@ -25,7 +26,32 @@ WIDE = 0.8  # height of the picture over the breadth of a robot that lies low
 LEAST_VIEW = 1.0  # height of the picture of a small robot and the ground around it [m]
 
 
-def draw(env: DynEnv) -> NDArray[np.uint8] | None:
+class Shown(Protocol):
+    """An environment of one world, as a picture of it needs it (`base.DynEnv`)."""
+
+    task: Task
+    worlds: Worlds
+    render_mode: str | None
+    width: int
+    height: int
+    _renderer: Renderer | None
+
+    @property
+    def model(self) -> Model: ...
+    @property
+    def dt(self) -> float: ...
+    @property
+    def title(self) -> str: ...
+    @property
+    def focus(self) -> Floats: ...
+    @property
+    def pace(self) -> tuple[float, float] | None: ...
+    @property
+    def targets(self) -> Floats: ...
+    def readings(self) -> dict[str, str]: ...
+
+
+def draw(env: Shown) -> NDArray[np.uint8] | None:
     """The present state as a picture, shape (height, width, 3), or on the window (None)."""
     if env._renderer is None:
         env._renderer = open_renderer(env, cast(Mode, env.render_mode))
@@ -33,7 +59,7 @@ def draw(env: DynEnv) -> NDArray[np.uint8] | None:
     return picture
 
 
-def open_renderer(env: DynEnv, mode: Mode, *, fps: float | None = None) -> Renderer:
+def open_renderer(env: Shown, mode: Mode, *, fps: float | None = None) -> Renderer:
     """A renderer for the environment's model and picture size.
 
     Args:
@@ -56,7 +82,7 @@ def open_renderer(env: DynEnv, mode: Mode, *, fps: float | None = None) -> Rende
     )
 
 
-def push(env: DynEnv, impulse: float | None = None, heading: float | None = None) -> None:
+def push(env: Shown, impulse: float | None = None, heading: float | None = None) -> None:
     """Strike the robot's first body at its centre of mass, level: v += M^-1 J^T p.
 
     Args:
@@ -79,7 +105,7 @@ def push(env: DynEnv, impulse: float | None = None, heading: float | None = None
     row["v"] += np.linalg.solve(crba(model, row["q"]), force)
 
 
-def frame(env: DynEnv) -> Frame:
+def frame(env: Shown) -> Frame:
     """The present state, as `Renderer.draw` wants it.
 
     Contact forces [N] are means over the last control step.

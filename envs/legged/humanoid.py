@@ -1,168 +1,24 @@
-"""dynenvs/Humanoid-v0: a free pelvis, two legs, a torso and two arms follow commanded speeds.
-
-The whole task stands here: the terms of the reward, how an episode begins and ends (compiled, as
-`core/loop.py` wants it), what an observation consists of, options, and words.  What robots with a
-free base share is in the other files of this folder.
-"""
+"""dynenvs/Humanoid-v0: a free pelvis, two legs, a torso and two arms follow commanded speeds."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
-from typing import Annotated, ClassVar
+from typing import ClassVar
 
 from dynenvs.envs.core.base import DynEnv
-from dynenvs.envs.core.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
-from dynenvs.envs.core.feet import SOLE, reward_gait
-from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
-from dynenvs.envs.core.records import (
-    RHYTHM,
-    SLIP,
-    SMOOTHNESS,
-    RewardTerm,
-    info_record,
-    option_record,
-    task_record,
-)
-from dynenvs.envs.core.rewards import closeness, ease
 from dynenvs.envs.core.task import Task
-from dynenvs.envs.legged.kernel import (
-    begin_command,
-    begin_travel,
-    draw_world,
-    is_on_its_body,
-    is_too_fast,
-    move_on,
-    redraw_command,
-    relative_height,
-    sine_of_tilt,
-    stand,
-    start_step,
-)
 from dynenvs.envs.legged.legged import LeggedTask
-from dynenvs.envs.legged.object_records import OBJECT, add_objects
-from dynenvs.envs.legged.outputs import describe, observe, upright
-from dynenvs.envs.legged.records import INFO_FIELDS, OPTION_FIELDS, TASK_FIELDS
+from dynenvs.envs.legged.object_records import add_objects
 from dynenvs.envs.legged.shells import LeggedRobot, LeggedVectorEnv
 from dynenvs.envs.objects import Loose
 from dynenvs.envs.robots import humanoid as robot
-from dynenvs.jit.compiled import entry, inlined
-from dynenvs.memory.layout import Bytes, Floats, Ints, Records
-from dynenvs.memory.views import vector
 from dynenvs.model.model import Model
 
 GAIT = (1.0, 0.0)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
-# Of a joint [rad/s].  Far off, so that random torques seldom end an episode by it.
-JOINT_BOUND = 300.0
-# Errors of speeds that leave exp(-1) of the reward: this share of the command, but no less than
-# the pelvis sways within a stride
-SPEED_SCALE = 0.4
-LEAST_FORWARD, LEAST_SIDEWAYS, LEAST_TURNING = 0.15, 0.3, 0.2  # [m/s], [m/s], [rad/s]
-HEIGHT_SCALE = 0.15  # relative error of the pelvis's height that leaves exp(-1)
-TILT_SCALE = 0.2  # sine of its tilt that does
-FALL_HEIGHT = 0.6  # of the standing height, below which the robot has fallen
-FALL_TILT = 0.5  # cosine of the tilt, the same
-
-TERMS = (
-    RewardTerm("velocity", 0.8, "the pelvis moves and turns as commanded"),
-    RewardTerm("ease", 0.1, "as commanded, and without effort"),
-    RewardTerm("posture", 0.1, "as commanded, upright and at the standing height"),
-    RHYTHM,
-    SLIP,
-    SMOOTHNESS,
-)
-TASK = task_record(TERMS, TASK_FIELDS)
-OPTIONS = option_record(TERMS, OPTION_FIELDS)
-INFO = info_record(TERMS, INFO_FIELDS)
-INFO_BYTES = INFO.itemsize
-
-
-# The compiled part: one control step, or the start of an episode, of one world
-
-
-@entry(seconds=28)
-def run(
-    packed: Bytes,
-    options: Annotated[Records, OPTIONS],
-    constants: tuple[Floats, Ints, Annotated[Records, OBJECT], Annotated[Records, SOLE]],
-    table: Annotated[Ints, 2],
-    progress: Ints,
-    thread: int,
-    order: int,
-) -> None:
-    """Carry out `order` in the worlds that no other thread has taken (`loop.py`)."""
-    call = Call(packed, options, constants, table, progress, thread, order)
-    carry_out(_begin, start_step, _finish, _write, TASK, call)
-
-
-@inlined
-def _begin(w: TaskWorld) -> None:
-    """Standing with noise; the command, the gait's phase, friction, masses and places drawn."""
-    begin_command(w)
-    draw_world(w)
-    stand(w)
-    begin_travel(w)
-    t = w.task[0]
-    t.reward_velocity = t.reward_ease = t.reward_posture = 0.0
-    t.reward_rhythm = t.reward_slip = t.reward_smoothness = 0.0
-
-
-@inlined
-def _finish(w: TaskWorld, solved: bool) -> float:
-    """The end of a control step; returns the reward."""
-    move_on(w)
-    earned = _reward(w)
-    w.task[0].end = _end(w) if solved else FAILED_STEP
-    redraw_command(w)
-    return earned
-
-
-@inlined
-def _reward(w: TaskWorld) -> float:
-    """The terms into the task; their sum.  All count only as far as the command is followed."""
-    o, t = w.options[0], w.task[0]
-    speed = SPEED_SCALE * math.sqrt(t.forward * t.forward + t.sideways * t.sideways)
-    follows = closeness(t.forward_speed - t.forward, max(LEAST_FORWARD, speed))
-    follows *= closeness(t.sideways_speed - t.sideways, max(LEAST_SIDEWAYS, speed))
-    turning = max(LEAST_TURNING, SPEED_SCALE * abs(t.turning))
-    follows *= closeness(t.turning_speed - t.turning, turning)
-    posture = closeness(sine_of_tilt(w.world), TILT_SCALE)
-    posture *= closeness(relative_height(w) - 1.0, HEIGHT_SCALE)
-    t.reward_velocity = o.weight_velocity * follows
-    t.reward_ease = o.weight_ease * follows * ease(w.action)
-    t.reward_posture = o.weight_posture * follows * posture
-    total = t.reward_velocity + t.reward_ease + t.reward_posture
-    return total + reward_gait(w, w.constants[3], follows)
-
-
-@inlined
-def _end(w: TaskWorld) -> int:
-    """Why the episode ends here: a velocity beyond its bound, a fall, the time limit."""
-    if is_too_fast(w):
-        return TOO_FAST
-    if w.options[0].terminate_on_fall:
-        if w.world.q[2] - w.task[0].ground < FALL_HEIGHT * w.options[0].standing_height:
-            return FELL
-        if upright(w.world) < FALL_TILT or is_on_its_body(w):
-            return FELL
-    return TIME_LIMIT if w.task[0].steps >= w.options[0].max_steps else RUNNING
-
-
-@inlined
-def _write(w: TaskWorld, observation: Floats, info: Bytes) -> None:
-    """The observation, in the order of the blocks; what `info` says."""
-    observe(w, observation)
-    r, t = vector(info, 0, 1, INFO)[0], w.task[0]
-    r.reward_velocity, r.reward_ease = t.reward_velocity, t.reward_ease
-    r.reward_posture = t.reward_posture
-    r.reward_rhythm, r.reward_slip = t.reward_rhythm, t.reward_slip
-    r.reward_smoothness = t.reward_smoothness
-    describe(w, r, info, INFO_BYTES)
-
-
-# Options and words
+# No less than the pelvis sways within a stride [m/s], [m/s], [rad/s]
+LEAST_ERRORS = (0.15, 0.3, 0.2)
 
 
 @cache
@@ -185,12 +41,8 @@ class HumanoidTask(LeggedTask):
     pose = robot.STANDING
     feet = MappingProxyType({side: (f"{side}_foot",) for side in robot.SIDES})
     gait = GAIT
-    joint_bound = JOINT_BOUND
+    least_errors = LEAST_ERRORS
     base, middle = "pelvis", "the point between the hips"
-
-    run = staticmethod(run)
-    record, option_record, info_record = TASK, OPTIONS, INFO
-    reward_terms = TERMS
 
     def __post_init__(self) -> None:
         if self.forward_range is None:

@@ -1,30 +1,50 @@
-"""What the kernels of robots with a free base are put together from.
+"""The task of robots with a free base, compiled: follow commanded speeds without falling.
 
-How an episode begins, what happens in a control step beside the physics, and signs of its end; the
-robots' own files (`humanoid.py`, `quadruped.py`) say which of these make their task.  All take one
-world as a `TaskWorld`, whose `constants` are the robot's standing pose [m, rad]; each contact
-feature's leg, BODY, ITSELF or OBJECT; the record of each loose object, which are the model's last
-bodies; where feet touch.
+How an episode begins, what happens in a control step beside the physics, and when it ends; the
+reward stands in `rewards.py`, the observation in `outputs.py`.  All take one world as a
+`TaskWorld`, whose `constants` are the robot's standing pose [m, rad]; each contact feature's leg,
+BODY, ITSELF or OBJECT; where feet touch; the record of each loose object, which are the model's
+last bodies.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 from dynenvs.contact.detection.detect import feature_gap
-from dynenvs.envs.core.loop import TaskWorld
+from dynenvs.envs.core.codes import FELL, TOO_FAST
+from dynenvs.envs.core.declared import end_of, observation_of, reward_of
+from dynenvs.envs.core.feet import SOLE
+from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
 from dynenvs.envs.core.motors import set_torques
+from dynenvs.envs.core.records import Ending, Kernels, info_record, option_record, task_record
 from dynenvs.envs.legged.ground import FLAT, heading_of, local_ground, place_on_terrain
 from dynenvs.envs.legged.object_placing import place_objects
-from dynenvs.envs.legged.object_records import FREE_V
-from dynenvs.envs.legged.outputs import upright
-from dynenvs.envs.legged.records import BODY, PLACE, ROOT
-from dynenvs.jit.compiled import inlined
+from dynenvs.envs.legged.object_records import FREE_V, OBJECT
+from dynenvs.envs.legged.outputs import describe, upright
+from dynenvs.envs.legged.parts import PARTS
+from dynenvs.envs.legged.records import (
+    BODY,
+    INFO_FIELDS,
+    OPTION_FIELDS,
+    PLACE,
+    ROOT,
+    TASK_FIELDS,
+)
+from dynenvs.envs.legged.rewards import TERMS, measure
+from dynenvs.jit.compiled import entry, inlined
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Floats, StateView
+from dynenvs.memory.layout import Bytes, Floats, Ints, Records, StateView
 from dynenvs.simd.elementary import cos, sin
 from dynenvs.simulation.rng import uniform
+
+FALL_HEIGHT = 0.6  # of the standing height, below which the robot has fallen
+FALL_TILT = 0.5  # cosine of the tilt, the same
+
+TASK = task_record(TERMS, TASK_FIELDS)
+OPTIONS = option_record(TERMS, OPTION_FIELDS)
+INFO = info_record(TERMS, INFO_FIELDS)
 
 
 @inlined
@@ -35,6 +55,15 @@ def gait_frequency(options: Any, forward: float, sideways: float) -> float:
 
 
 # The start of an episode
+
+
+@inlined
+def begin(w: TaskWorld) -> None:
+    """Standing with noise; the command, the gait's phase, friction, masses and places drawn."""
+    begin_command(w)
+    draw_world(w)
+    stand(w)
+    begin_travel(w)
 
 
 @inlined
@@ -56,7 +85,7 @@ def draw_world(w: TaskWorld) -> None:
     slippery = uniform(generator, o.low_friction, o.high_friction)
     for f in range(world.header[0].nf):
         world.coefficients[f].friction = slippery * world.features[f].friction
-    for b in range(1, world.header[0].nb - w.constants[2].shape[0]):
+    for b in range(1, world.header[0].nb - w.constants[3].shape[0]):
         world.mass_scale[b] = uniform(generator, o.low_mass, o.high_mass)
 
 
@@ -67,7 +96,7 @@ def stand(w: TaskWorld) -> None:
     On terrain also the place and the heading are drawn; loose objects last, so that nothing depends
     on them.
     """
-    standing, feet, objects, _ = w.constants
+    standing, feet, _, objects = w.constants
     world, o, generator = w.world, w.options[0], w.task["generator"]
     for i in range(standing.shape[0]):
         world.q[i] = standing[i]
@@ -127,7 +156,6 @@ def move_on(w: TaskWorld) -> None:
     for k in range(3, 6):
         world.wrench[1, k] = 0.0
     period = o.timestep * o.frame_skip
-    t.steps += 1
     t.phase += period * gait_frequency(o, t.forward, t.sideways)
     t.phase -= math.floor(t.phase)
     _travel(world, t, period)
@@ -168,14 +196,14 @@ def _travel(w: StateView, t: Any, period: float) -> None:
     t.x, t.y, t.heading = w.q[0], w.q[1], now
 
 
-# Signs of an episode's end
+# The end of an episode
 
 
 @inlined
 def is_too_fast(w: TaskWorld) -> bool:
     """Whether a velocity of the robot, or its height, is beyond the observation's bound."""
     world, o = w.world, w.options[0]
-    for i in range(world.header[0].nv - FREE_V * w.constants[2].shape[0]):  # the robot's
+    for i in range(world.header[0].nv - FREE_V * w.constants[3].shape[0]):  # the robot's
         bound = o.joint_bound
         if i < ROOT:
             bound = o.speed_bound if i < PLACE else o.turn_bound
@@ -185,15 +213,13 @@ def is_too_fast(w: TaskWorld) -> bool:
 
 
 @inlined
-def relative_height(w: TaskWorld) -> float:
-    """Height of the base above the ground, over its height when it stands."""
-    return (w.world.q[2] - w.task[0].ground) / w.options[0].standing_height
-
-
-@inlined
-def sine_of_tilt(w: StateView) -> float:
-    """Sine of the angle between the base's z axis and the vertical."""
-    return math.sqrt(max(1.0 - upright(w) * upright(w), 0.0))
+def has_fallen(w: TaskWorld) -> bool:
+    """Whether the base is low or tilted, or anything but feet touched, where a fall is an end."""
+    if not w.options[0].terminate_on_fall:
+        return False
+    if w.world.q[2] - w.task[0].ground < FALL_HEIGHT * w.options[0].standing_height:
+        return True
+    return upright(w.world) < FALL_TILT or is_on_its_body(w)
 
 
 @inlined
@@ -206,3 +232,31 @@ def is_on_its_body(w: TaskWorld) -> bool:
         if feet[f] == BODY and (total[0] != 0.0 or total[1] != 0.0 or total[2] != 0.0):
             return True
     return False
+
+
+ENDINGS = (Ending(TOO_FAST, is_too_fast), Ending(FELL, has_fallen))
+KERNELS = Kernels(
+    begin,
+    start_step,
+    move_on,
+    reward_of(measure, TERMS),
+    end_of(ENDINGS),
+    redraw_command,
+    observation_of(PARTS),
+    describe,
+)
+
+
+@entry(seconds=28)
+def run(
+    packed: Bytes,
+    options: Annotated[Records, OPTIONS],
+    constants: tuple[Floats, Ints, Annotated[Records, SOLE], Annotated[Records, OBJECT]],
+    table: Annotated[Ints, 2],
+    progress: Ints,
+    thread: int,
+    order: int,
+) -> None:
+    """Carry out `order` in the worlds that no other thread has taken (`loop.py`)."""
+    call = Call(packed, options, constants, table, progress, thread, order)
+    carry_out(KERNELS, TASK, call)

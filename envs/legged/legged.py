@@ -11,28 +11,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from dynenvs.envs.checks import choice, flag, got, interval, is_list, number, real_numbers, whole
-from dynenvs.envs.core.blocks import (
-    ANGLE_NOISE,
-    HEIGHT_NOISE,
-    RATE_NOISE,
-    SCAN_NOISE,
-    SPEED_NOISE,
-    TURN_NOISE,
-    UPWARD_NOISE,
-    Block,
-    block,
-    symmetric,
-)
 from dynenvs.envs.core.disturbance_options import FACTORS, trunk_fields
 from dynenvs.envs.core.feet import soles
 from dynenvs.envs.core.task import Task
+from dynenvs.envs.legged.kernel import INFO, OPTIONS, TASK, run
 from dynenvs.envs.legged.object_records import (
     FREE_Q,
     check_places,
     check_room,
     object_table,
 )
+from dynenvs.envs.legged.parts import HEIGHT_BOUND, OBJECT_BOUND, PARTS, SPEED_BOUND, TURN_BOUND
 from dynenvs.envs.legged.records import BODY, ITSELF, OBJECT, ROOT
+from dynenvs.envs.legged.rewards import TERMS
 from dynenvs.envs.legged.standing import reach_of, standing_on
 from dynenvs.envs.objects import Loose, read_objects
 from dynenvs.envs.robots.terrain import NUMBERS, SLOPE, TERRAINS
@@ -40,14 +31,13 @@ from dynenvs.memory.layout import Floats, Ints
 from dynenvs.model.contact_options import cone_code, polygon_number
 from dynenvs.model.model import Model
 
-HEIGHT_BOUND = 2.0  # [m]
-SPEED_BOUND, TURN_BOUND = 15.0, 60.0  # of the base [m/s], [rad/s]
+# Of a joint [rad/s].  Far off, so that random torques seldom end an episode by it.
+JOINT_BOUND = 300.0
 COMMAND_BOUNDS = (-3.0, 3.0)  # [m/s] and [rad/s]
 MOST_PUSH = 200.0  # [N s]
 SPEEDS = ("forward", "sideways", "turning")
 SCAN_SPACING = 0.06  # [m]
 LONGEST = 1e6  # between drawn commands or pushes [s]
-OBJECT_BOUND = 20.0  # of a loose object's place from the base, as it is seen [m]
 
 
 @dataclass(kw_only=True, eq=False)
@@ -90,6 +80,8 @@ class LeggedTask(Task):
         feet: names of the geoms that may touch the ground, by leg.
         gait: frequency at speed zero [Hz] and its growth with speed [Hz s/m].
         joint_bound: joint velocity that ends the episode [rad/s].
+        least_errors: of the commanded speeds: those that leave exp(-1) of the reward, however slow
+            the command [m/s, m/s, rad/s].
         base, middle: words for the base, and for the point of it that is observed.
         standing: the standing pose with its base at the origin [m, rad], shape (nq,).
         legs: names of the legs.
@@ -123,11 +115,15 @@ class LeggedTask(Task):
     observe_objects: bool = False
     integrator: str | None = None  # type: ignore[assignment]
 
+    run = staticmethod(run)
+    record, option_record, info_record = TASK, OPTIONS, INFO
+    reward_terms, parts = TERMS, PARTS
     reset_options = ("command", "cone", "directions")
     pose: Sequence[float] = field(init=False)
     feet: Mapping[str, tuple[str, ...]] = field(init=False)
     gait: tuple[float, float] = field(init=False)
-    joint_bound: float = field(init=False)
+    joint_bound: ClassVar[float] = JOINT_BOUND
+    least_errors: ClassVar[tuple[float, float, float]]
     base: ClassVar[str]
     middle: ClassVar[str]
     scan: ClassVar[tuple[int, int]] = (17, 11)
@@ -193,6 +189,7 @@ class LeggedTask(Task):
         if self.command_interval > 0.0:
             options["command_steps"] = max(1, round(self.command_interval / self.dt))
         options["slow_frequency"], options["frequency_slope"] = self.gait
+        options["least_errors"] = self.least_errors
         options["push_impulse"] = self.push_impulse
         if self.push_impulse > 0.0:
             options["push_steps"] = max(1, round(self.push_interval / self.dt))
@@ -239,52 +236,6 @@ class LeggedTask(Task):
         """The robot's joints among the model's velocities."""
         return slice(ROOT, ROOT + self.model.nu)
 
-    def blocks(self) -> list[Block]:
-        """The base, joints, gait clock, command and feet; then what is seen around."""
-        joints, nu, speed = self.joints, self.model.nu, SPEED_BOUND
-        lower, upper = self.model.lower[joints], self.model.upper[joints]
-        above, axes = f"of {self.middle} above the ground", f"in the {self.base}'s axes"
-        turning, order = f"of the {self.base}", "in the order of the action"
-        speeds = "m/s, m/s, rad/s"
-        return [
-            block("height", 0, HEIGHT_BOUND, "m", above, noise=HEIGHT_NOISE),
-            symmetric("upward direction", 1, "-", axes, 3, noise=UPWARD_NOISE),
-            block("joint angles", lower, upper, "rad", order, noise=ANGLE_NOISE),
-            symmetric("velocity", speed, "m/s", f"of {self.middle}", 3, noise=SPEED_NOISE),
-            symmetric("angular velocity", TURN_BOUND, "rad/s", turning, 3, noise=TURN_NOISE),
-            symmetric(
-                "joint velocities", self.joint_bound, "rad/s", "as the angles", nu, noise=RATE_NOISE
-            ),
-            symmetric("gait phase", 1, "-", "sine and cosine of 2 pi times the phase", 2),
-            block("command", *self.command_bounds(), speeds, "forward, left, turning"),
-            block("foot contacts", 0, 1, "-", "whether each foot carries load", len(self.legs)),
-            *self.sight(),
-        ]
-
-    def sight(self) -> list[Block]:
-        """What is seen around the robot: the ground, where it is uneven, or the loose objects."""
-        blocks = []
-        if self.terrain != "flat":
-            points = math.prod(self.scan)
-            what = "of the ground against the base, row by row from behind"
-            blocks.append(
-                symmetric("height scan", HEIGHT_BOUND, "m", what, points, noise=SCAN_NOISE)
-            )
-        for k in range(len(self.loose) if self.observe_objects else 0):
-            name = f"object {k}"
-            far, speed, turn = OBJECT_BOUND, SPEED_BOUND, TURN_BOUND
-            middle, axes = "of its middle", "directions of its x axis and its y axis"
-            from_base = f"{middle} from the base"
-            blocks += [
-                symmetric(f"{name} place", far, "m", from_base, 3, noise=SCAN_NOISE),
-                symmetric(f"{name} axes", 1, "-", axes, 6, noise=UPWARD_NOISE),
-                symmetric(f"{name} velocity", speed, "m/s", middle, 3, noise=SPEED_NOISE),
-                symmetric(
-                    f"{name} angular velocity", turn, "rad/s", "of the object", 3, noise=TURN_NOISE
-                ),
-            ]
-        return blocks
-
     def command_bounds(self) -> tuple[Floats, Floats]:
         """Of the observed command, shape (3,) each.
 
@@ -297,8 +248,8 @@ class LeggedTask(Task):
         return low, high
 
     def constants(self) -> tuple[np.ndarray[Any, Any], ...]:
-        """The standing pose, the feet, the loose objects and where the feet touch."""
-        return self.standing, self.foot_of_feature, self.object_table, self.soles
+        """The standing pose, the feet, where they touch, and the loose objects."""
+        return self.standing, self.foot_of_feature, self.soles, self.object_table
 
     def neutral(self) -> Floats:
         """The standing pose."""

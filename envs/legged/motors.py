@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from dynenvs.envs.legged.anatomy import weight_of
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
 from dynenvs.model.parts import WORLD, Body, Joint
@@ -55,7 +56,7 @@ def _driven(body: Body, limits: dict[str, float]) -> Joint:
 
 def _limits(model: Model) -> dict[str, float]:
     """Of motors at hinges [N m] and slides [N]."""
-    weight = 9.81 * float(model.bodies["mass"].sum())
+    weight = weight_of(model)
     return {"revolute": weight * LEVER * _longest(model), "prismatic": weight}
 
 

@@ -120,10 +120,11 @@ def _draw_body(w: StateView, generator: Floats, one: Any, body: int) -> None:
 
 
 @inlined
-def observe_objects(w: StateView, o: Any, objects: Records, out: Floats, at: int) -> None:
+def observe_objects(w: StateView, o: Any, objects: Records, out: Floats, at: int) -> int:
     """What is seen of all objects, in the base's axes, into out[at] and those after it.
 
-    Of each: place from the base's, first and second axis, velocity, angular velocity.
+    Of each: place from the base's, first and second axis, velocity, angular velocity.  Returns
+    where they end.
     """
     count = objects.shape[0]
     q_at, v_at = w.header[0].nq - FREE_Q * count, w.header[0].nv - FREE_V * count
@@ -144,6 +145,7 @@ def observe_objects(w: StateView, o: Any, objects: Records, out: Floats, at: int
         )
         _put(out, at + 12, _into(base, turning), o.turn_bound)
         at += 15
+    return at
 
 
 @inlined

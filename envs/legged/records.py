@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dynenvs.envs.core.records import Field
+from dynenvs.memory.records import record_type
 
 PLACE, TURN, ROOT = 3, 7, 6  # positions of the base, with its quaternion; its velocities
 
@@ -48,6 +49,7 @@ OPTION_FIELDS: list[Field] = [
     ("command_steps", "i8"),  # control steps after which it is drawn anew, 0: never
     ("slow_frequency", "f8"),  # of the gait at speed 0 [Hz]
     ("frequency_slope", "f8"),  # more of it for each m/s [Hz s/m]
+    ("least_errors", "f8", (3,)),  # of speeds that leave exp(-1) of the reward [m/s, m/s, rad/s]
     ("push_impulse", "f8"),  # on the base [N s]
     ("push_steps", "i8"),  # control steps between pushes, 0: none
     ("low_friction", "f8"),  # factors on friction and masses
@@ -72,3 +74,4 @@ INFO_FIELDS: list[Field] = [
     ("x_velocity", "f8"),
     ("y_velocity", "f8"),
 ]
+OWN_INFO = record_type(INFO_FIELDS)

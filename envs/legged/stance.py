@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
-from dynenvs.envs.legged.anatomy import BEND, SAME, Anatomy, Limb, anatomy_of, level
+from dynenvs.envs.legged.anatomy import BEND, SAME, Anatomy, Limb, anatomy_of, level, weight_of
 from dynenvs.envs.legged.reaching import Goal
 from dynenvs.memory.layout import Floats
 from dynenvs.model.model import Model
@@ -94,7 +94,7 @@ def _crouch(robot: Anatomy, legs: Sequence[Limb], q: Floats, ahead: float, near:
 
     near: whether they are bent already, and may stay so but for a little
     """
-    load = 9.81 * float(robot.model.bodies["mass"].sum()) / max(len(legs) // 2, 1)
+    load = weight_of(robot.model) / max(len(legs) // 2, 1)
     for limb in legs:
         joints = list(limb.joints)
         straight = robot.stretched(limb)

@@ -11,24 +11,19 @@ import numpy as np
 
 from dynenvs.envs.checks import choice, whole
 from dynenvs.envs.core.base import DynEnv
-from dynenvs.envs.core.blocks import (
-    ANGLE_NOISE,
-    HEIGHT_NOISE,
-    RATE_NOISE,
-    SPEED_NOISE,
-    Block,
-    block,
-    symmetric,
-)
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.pendulum.chain_kernel import (
     INFO,
-    MOST_PRESSURE,
+    ON_FLOOR,
+    ON_WALL,
     OPTIONS,
+    PARTS,
     PRESSED,
     TASK,
     TERMS,
+    TIP_SPEED_BOUND,
+    VELOCITY_BOUND,
     run,
 )
 from dynenvs.envs.robots import chain as robot
@@ -37,10 +32,6 @@ from dynenvs.model.model import Model
 
 FEWEST, MOST = 2, 15  # links
 FLOOR_SHARE = {"both": 0.5, "floor": 1.0, "wall": 0.0}  # of the targets, by `surface`
-ON_FLOOR = (0.35, 0.6)  # x of a target: beyond where a limp chain comes to rest [m]
-ON_WALL = (0.4, 1.05)  # height of a target [m]
-VELOCITY_BOUND = 60.0  # twice the hinges' no-load speed [rad/s]
-TIP_SPEED_BOUND = 20.0  # [m/s]
 
 
 @cache
@@ -65,7 +56,7 @@ class ChainPendulumTask(Task):
 
     run = staticmethod(run)
     record, option_record, info_record = TASK, OPTIONS, INFO
-    reward_terms = TERMS
+    reward_terms, parts = TERMS, PARTS
     position_gains = (2.0, 0.05, math.pi)
 
     def __post_init__(self) -> None:
@@ -96,35 +87,6 @@ class ChainPendulumTask(Task):
     def build(self) -> Model:
         """The chain over its floor and before its wall."""
         return _model(self.links)
-
-    def blocks(self) -> list[Block]:
-        """Hinges, the tip, its target, and how it presses there."""
-        turn, speed, reach = VELOCITY_BOUND, TIP_SPEED_BOUND, robot.LENGTH
-        stops = [robot.BASE_STOP] + [robot.STOP] * (self.links - 1)
-        tip = (-reach, 0.0), (robot.WALL, robot.PIVOT + reach)
-        target = (ON_FLOOR[0], 0.0), (robot.WALL, ON_WALL[1])
-        return [
-            block(
-                "hinge angles",
-                np.negative(stops),
-                stops,
-                "rad",
-                "first, and to the next link",
-                noise=ANGLE_NOISE,
-            ),
-            symmetric(
-                "hinge velocities",
-                turn,
-                "rad/s",
-                "in their order",
-                self.links,
-                noise=RATE_NOISE,
-            ),
-            block("tip", *tip, "m", "x and z of its centre", noise=HEIGHT_NOISE),
-            symmetric("tip velocity", speed, "m/s", "along x and z", 2, noise=SPEED_NOISE),
-            block("target", *target, "m", "x and z of the tip's centre there"),
-            block("pressure", 0, MOST_PRESSURE, "-", "force on the target's surface over weight"),
-        ]
 
     def info_arrays(self) -> dict[str, tuple[int, ...]]:
         """Arrays in `info`: places and force as (x, z)."""

@@ -9,23 +9,33 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from dynenvs.envs.checks import choice
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.blocks import ANGLE_NOISE, RATE_NOISE, Block, symmetric
-from dynenvs.envs.core.codes import FAILED_STEP, RUNNING, TIME_LIMIT, TOO_FAST
+from dynenvs.envs.core.codes import TOO_FAST
+from dynenvs.envs.core.declared import end_of, nothing, observation_of, reward_of, whole
 from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
 from dynenvs.envs.core.motors import set_torques, write_torques
-from dynenvs.envs.core.records import RewardTerm, info_record, option_record, task_record
-from dynenvs.envs.core.rewards import closeness, ease
+from dynenvs.envs.core.records import (
+    Ending,
+    Kernels,
+    Part,
+    RewardTerm,
+    info_record,
+    option_record,
+    task_record,
+)
+from dynenvs.envs.core.rewards import closeness, effortless
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.robots import pendulum as robot
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.memory.layout import Bytes, Floats, Ints, Records
+from dynenvs.memory.records import record_type
 from dynenvs.memory.views import vector
 from dynenvs.model.model import Model
 from dynenvs.simd.elementary import cos, hypot, sin
@@ -35,11 +45,100 @@ ACTUATED = {"both": robot.JOINTS, "shoulder": ("shoulder",), "elbow": ("elbow",)
 VELOCITY_BOUND = 40.0  # beyond the drives' no-load speed [rad/s]
 STILL_SCALE = 2.0  # speed of the joints together that leaves exp(-1) of the reward [rad/s]
 
+# The compiled part: the terms of the reward, the parts of the observation, the start, the end
+
+
+class Measured(NamedTuple):
+    """What the terms are made of."""
+
+    gate: float  # 0 where either link hangs, 1 where both are upright
+
+
+@inlined
+def _measure(w: TaskWorld) -> Measured:
+    """Of either link 0 hanging, 1 upright; the product leaves nothing to one that hangs."""
+    q = w.world.q
+    return Measured(0.25 * (1.0 - cos(q[0])) * (1.0 - cos(q[0] + q[1])))
+
+
+@inlined
+def _still(w: TaskWorld, measured: Measured) -> float:
+    """1 at rest."""
+    return closeness(hypot(w.world.v[0], w.world.v[1]), STILL_SCALE)
+
+
 TERMS = (
-    RewardTerm("upright", 0.7, "both links upright"),
-    RewardTerm("still", 0.2, "upright, and at rest"),
-    RewardTerm("ease", 0.1, "upright, and without effort"),
+    RewardTerm("upright", 0.7, "both links upright", whole),
+    RewardTerm("still", 0.2, "upright, and at rest", _still),
+    RewardTerm("ease", 0.1, "upright, and without effort", effortless),
 )
+
+
+def _directions(task: Any) -> list[Block]:
+    what = "cosine and sine of the angle"
+    names = ("shoulder direction", "elbow direction")
+    return [symmetric(name, 1, "-", what, 2, noise=ANGLE_NOISE) for name in names]
+
+
+@inlined
+def _write_directions(w: TaskWorld, out: Floats, at: int) -> int:
+    nv = w.world.header[0].nv
+    for i in range(nv):
+        out[at + 2 * i] = cos(w.world.q[i])
+        out[at + 2 * i + 1] = sin(w.world.q[i])
+    return int(at + 2 * nv)
+
+
+def _rates(task: Any) -> list[Block]:
+    bound, what = VELOCITY_BOUND, "of shoulder and elbow"
+    return [symmetric("joint velocities", bound, "rad/s", what, 2, noise=RATE_NOISE)]
+
+
+@inlined
+def _write_rates(w: TaskWorld, out: Floats, at: int) -> int:
+    bound, nv = w.options[0].velocity_bound, w.world.header[0].nv
+    for i in range(nv):
+        out[at + i] = min(max(w.world.v[i], -bound), bound)
+    return int(at + nv)
+
+
+PARTS = (Part(_directions, _write_directions), Part(_rates, _write_rates))
+
+
+@inlined
+def _is_too_fast(w: TaskWorld) -> bool:
+    """Whether a velocity is beyond its bound."""
+    is_beyond = False
+    for i in range(w.world.header[0].nv):
+        if abs(w.world.v[i]) > w.options[0].velocity_bound:
+            is_beyond = True
+    return is_beyond
+
+
+ENDINGS = (Ending(TOO_FAST, _is_too_fast),)
+
+
+@inlined
+def _begin(w: TaskWorld) -> None:
+    """Hanging at rest with noise on angles and velocities."""
+    generator = w.task["generator"]
+    for i in range(w.world.header[0].nv):
+        w.world.q[i] = uniform(generator, -w.options[0].noise, w.options[0].noise)
+        w.world.v[i] = uniform(generator, -w.options[0].noise, w.options[0].noise)
+
+
+OWN_INFO = record_type([("tip_height", "f8")])
+
+
+@inlined
+def _describe(w: TaskWorld, info: Bytes) -> None:
+    """The height of the tip [m]; torques [N m] behind all scalars."""
+    q, o = w.world.q, w.options[0]
+    own = vector(info, 0, 1, OWN_INFO)[0]
+    own.tip_height = -o.upper_length * cos(q[0]) - o.lower_length * cos(q[0] + q[1])
+    write_torques(w.world, w.action, vector(info, o.info_bytes, w.action.shape[0], np.float64))
+
+
 TASK = task_record(TERMS, [])
 OPTIONS = option_record(
     TERMS,
@@ -49,11 +148,17 @@ OPTIONS = option_record(
         ("velocity_bound", "f8"),  # [rad/s]
     ],
 )
-INFO = info_record(TERMS, [("tip_height", "f8")])
-INFO_BYTES = INFO.itemsize  # the torques, shape (nu,), follow
-
-
-# The compiled part: one control step, or the start of an episode, of one world
+INFO = info_record(TERMS, OWN_INFO.descr)
+KERNELS = Kernels(
+    _begin,
+    set_torques,
+    nothing,
+    reward_of(_measure, TERMS),
+    end_of(ENDINGS),
+    nothing,
+    observation_of(PARTS),
+    _describe,
+)
 
 
 @entry(seconds=9)
@@ -68,64 +173,7 @@ def run(
 ) -> None:
     """Carry out `order` in the worlds that no other thread has taken (`loop.py`)."""
     call = Call(packed, options, constants, table, progress, thread, order)
-    carry_out(_begin, set_torques, _finish, _write, TASK, call)
-
-
-@inlined
-def _begin(w: TaskWorld) -> None:
-    """Hanging at rest with noise on angles and velocities."""
-    t, generator = w.task[0], w.task["generator"]
-    for i in range(w.world.header[0].nv):
-        w.world.q[i] = uniform(generator, -w.options[0].noise, w.options[0].noise)
-        w.world.v[i] = uniform(generator, -w.options[0].noise, w.options[0].noise)
-    t.reward_upright = t.reward_still = t.reward_ease = 0.0
-
-
-@inlined
-def _finish(w: TaskWorld, solved: bool) -> float:
-    """The end of a control step; returns the reward."""
-    t = w.task[0]
-    t.steps += 1
-    t.end = _end(w) if solved else FAILED_STEP
-    return _reward(w)
-
-
-@inlined
-def _reward(w: TaskWorld) -> float:
-    """The terms into the task; their sum."""
-    q, v, o, t = w.world.q, w.world.v, w.options[0], w.task[0]
-    # Of either link 0 hanging, 1 upright; the product leaves nothing to one that hangs.
-    up = 0.25 * (1.0 - cos(q[0])) * (1.0 - cos(q[0] + q[1]))
-    t.reward_upright = o.weight_upright * up
-    t.reward_still = o.weight_still * up * closeness(hypot(v[0], v[1]), STILL_SCALE)
-    t.reward_ease = o.weight_ease * up * ease(w.action)
-    return t.reward_upright + t.reward_still + t.reward_ease
-
-
-@inlined
-def _end(w: TaskWorld) -> int:
-    """Why the episode ends here: a velocity beyond its bound, the time limit."""
-    for i in range(w.world.header[0].nv):
-        if abs(w.world.v[i]) > w.options[0].velocity_bound:
-            return TOO_FAST
-    return TIME_LIMIT if w.task[0].steps >= w.options[0].max_steps else RUNNING
-
-
-@inlined
-def _write(w: TaskWorld, observation: Floats, info: Bytes) -> None:
-    """The observation, in the order of the blocks and within their bounds; what `info` says."""
-    world, o, t = w.world, w.options[0], w.task[0]
-    nv = world.header[0].nv
-    for i in range(nv):
-        observation[2 * i] = cos(world.q[i])
-        observation[2 * i + 1] = sin(world.q[i])
-        observation[2 * nv + i] = min(max(world.v[i], -o.velocity_bound), o.velocity_bound)
-    r, status = vector(info, 0, 1, INFO)[0], world.status[0]
-    r.tip_height = -o.upper_length * cos(world.q[0]) - o.lower_length * cos(world.q[0] + world.q[1])
-    r.reward_upright, r.reward_still = t.reward_upright, t.reward_still
-    r.reward_ease = t.reward_ease
-    r.residual, r.degraded, r.failed = status.residual, status.degraded, status.failed
-    write_torques(world, w.action, vector(info, INFO_BYTES, w.action.shape[0], np.float64))
+    carry_out(KERNELS, TASK, call)
 
 
 # Options and words
@@ -153,7 +201,7 @@ class DoublePendulumTask(Task):
 
     run = staticmethod(run)
     record, option_record, info_record = TASK, OPTIONS, INFO
-    reward_terms = TERMS
+    reward_terms, parts = TERMS, PARTS
     position_gains = (2.0, 0.05, math.pi)
 
     def __post_init__(self) -> None:
@@ -165,17 +213,6 @@ class DoublePendulumTask(Task):
     def build(self) -> Model:
         """The rig with its motors."""
         return _model(self.actuated)
-
-    def blocks(self) -> list[Block]:
-        """Directions of the joints, and how fast they turn."""
-        bound, what = VELOCITY_BOUND, "cosine and sine of the angle"
-        return [
-            symmetric("shoulder direction", 1, "-", what, 2, noise=ANGLE_NOISE),
-            symmetric("elbow direction", 1, "-", what, 2, noise=ANGLE_NOISE),
-            symmetric(
-                "joint velocities", bound, "rad/s", "of shoulder and elbow", 2, noise=RATE_NOISE
-            ),
-        ]
 
 
 class DoublePendulumEnv(DynEnv):

@@ -1,29 +1,38 @@
 """The planar walkers' task, compiled: follow a commanded forward speed without falling.
 
-One control step holds the torques for the control period, moves the gait clock on and gives
-observation, reward terms and the reason why the episode ended.  `run` does that, or starts
+The terms of the reward, how an episode begins and ends, what happens in a control step beside the
+physics; the observation stands in `parts.py`.  `run` carries out control steps, or starts
 episodes, for many worlds (`loop.py`).
 """
 
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
 from dynenvs.contact.detection.detect import feature_gap
-from dynenvs.envs.core.codes import FAILED_STEP, FELL, RUNNING, TIME_LIMIT, TOO_FAST
-from dynenvs.envs.core.feet import SOLE, reward_gait
+from dynenvs.envs.core.codes import FELL, TOO_FAST
+from dynenvs.envs.core.declared import end_of, nothing, observation_of, reward_of, whole
+from dynenvs.envs.core.feet import RHYTHM, SLIP, SMOOTHNESS, SOLE, write_forces
 from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
 from dynenvs.envs.core.motors import set_torques
-from dynenvs.envs.core.rewards import closeness, ease
-from dynenvs.envs.planar.records import INFO, OPTIONS, ROOT, TASK
+from dynenvs.envs.core.records import (
+    Ending,
+    Kernels,
+    RewardTerm,
+    info_record,
+    option_record,
+    task_record,
+)
+from dynenvs.envs.core.rewards import closeness, effortless
+from dynenvs.envs.planar.parts import PARTS
+from dynenvs.envs.planar.records import OPTION_FIELDS, OWN_INFO, ROOT, TASK_FIELDS
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Bytes, Floats, Ints, Records
 from dynenvs.memory.views import matrix, vector
-from dynenvs.simd.elementary import cos, sin
 from dynenvs.simulation.rng import uniform
 
 # Error of the speed, relative to the command, that leaves exp(-1): wide enough for a hip that
@@ -34,25 +43,67 @@ HEIGHT_SCALE = 0.15  # relative error of the hip height that leaves exp(-1)
 FALL_HEIGHT = 0.7  # of the standing height
 FALL_PITCH = 1.0  # of a trunk that is free to pitch, either way [rad]
 
-INFO_BYTES = INFO.itemsize
+
+class Measured(NamedTuple):
+    """What the terms of the reward are made of."""
+
+    gate: float  # how well the command is followed, up to 1
 
 
-@entry(seconds=18)
-def run(
-    packed: Bytes,
-    options: Annotated[Records, OPTIONS],
-    constants: tuple[Floats, Ints, Annotated[Records, SOLE]],
-    table: Annotated[Ints, 2],
-    progress: Ints,
-    thread: int,
-    order: int,
-) -> None:
-    """Carry out `order` in the worlds that no other thread has taken (`loop.py`).
+@inlined
+def _measure(w: TaskWorld) -> Measured:
+    """How well the mean speed of the control step is the commanded one."""
+    t = w.task[0]
+    scale = max(LEAST_SCALE, SPEED_SCALE * abs(t.command))
+    return Measured(closeness(t.speed - t.command, scale))
 
-    constants: the standing pose [m, rad], shape (nq,), each feature's leg or -1, where feet touch
-    """
-    call = Call(packed, options, constants, table, progress, thread, order)
-    carry_out(_begin, set_torques, _finish, _write, TASK, call)
+
+@inlined
+def _height(w: TaskWorld, measured: Measured) -> float:
+    """1 at the standing height."""
+    return closeness(w.world.q[1] / w.options[0].standing_height - 1.0, HEIGHT_SCALE)
+
+
+TERMS = (
+    RewardTerm("velocity", 0.8, "the hip follows the command", whole),
+    RewardTerm("ease", 0.1, "follows it without effort", effortless),
+    RewardTerm("height", 0.1, "follows it at its standing height", _height),
+    RHYTHM,
+    SLIP,
+    SMOOTHNESS,
+)
+
+
+@inlined
+def _is_too_fast(w: TaskWorld) -> bool:
+    """Whether a velocity, or the hip's height, is beyond the observation's bound."""
+    world, o = w.world, w.options[0]
+    for i in range(world.header[0].nv):
+        bound = o.root_velocity_bound if i < ROOT else o.velocity_bound
+        if abs(world.v[i]) > bound:
+            return True
+    return bool(world.q[1] > o.height_bound)
+
+
+@inlined
+def _has_fallen(w: TaskWorld) -> bool:
+    """Whether the hip is low, the trunk pitched, or anything but feet touched, where that ends."""
+    world, o, feet = w.world, w.options[0], w.constants[1]
+    if not o.terminate_on_fall:
+        return False
+    if world.q[1] < FALL_HEIGHT * o.standing_height:
+        return True
+    if o.root > ROOT and abs(world.q[ROOT]) > FALL_PITCH:
+        return True
+    for k in range(world.status[0].touched):
+        f = world.touched[k]
+        total = world.memory[f].total
+        if feet[f] < 0 and (total[0] != 0.0 or total[2] != 0.0):
+            return True
+    return False
+
+
+ENDINGS = (Ending(TOO_FAST, _is_too_fast), Ending(FELL, _has_fallen))
 
 
 @inlined
@@ -88,128 +139,60 @@ def _begin(w: TaskWorld) -> None:
     world.q[1] -= lowest
     t.x = world.q[0]
     t.speed = 0.0
-    t.reward_velocity = t.reward_ease = t.reward_height = 0.0
-    t.reward_rhythm = t.reward_slip = t.reward_smoothness = 0.0
 
 
 @inlined
-def _finish(w: TaskWorld, solved: bool) -> float:
-    """The end of a control step; returns the reward."""
+def _move_on(w: TaskWorld) -> None:
+    """After the physics: the clock goes on, the mean speed is worked out."""
     world, o, t = w.world, w.options[0], w.task[0]
     period = o.timestep * o.frame_skip
-    t.steps += 1
     t.phase += period * gait_frequency(o, t.command)
     t.phase -= math.floor(t.phase)
     t.speed = (world.q[0] - t.x) / period
     t.x = world.q[0]
-    t.end = _end(w) if solved else FAILED_STEP
-    return _reward(w)
-
-
-@inlined
-def _write(w: TaskWorld, observation: Floats, info: Bytes) -> None:
-    """The observation and the `info` of the present state."""
-    _observe(w, observation)
-    _describe(w, info)
-
-
-@inlined
-def _observe(w: TaskWorld, observation: Floats) -> None:
-    """(z, joint angles, velocities, sine and cosine of the phase, command), within bounds.
-
-    Where the root pitches, its pitch and pitch rate follow; last, whether each foot carries load.
-    """
-    world, o, t = w.world, w.options[0], w.task[0]
-    nq, nv = world.header[0].nq, world.header[0].nv
-    observation[0] = min(max(world.q[1], 0.0), o.height_bound)
-    at = 1 - o.root
-    for i in range(o.root, nq):
-        # A joint may stand a rounding error behind its stop.
-        dof = world.dofs[i]
-        observation[at + i] = min(max(world.q[i], dof.lower), dof.upper)
-    at += nq
-    for i in range(ROOT):
-        observation[at + i] = min(max(world.v[i], -o.root_velocity_bound), o.root_velocity_bound)
-    at += ROOT - o.root
-    for i in range(o.root, nv):
-        observation[at + i] = min(max(world.v[i], -o.velocity_bound), o.velocity_bound)
-    at += nv
-    angle = 2.0 * math.pi * t.phase
-    observation[at] = sin(angle)
-    observation[at + 1] = cos(angle)
-    observation[at + 2] = t.command
-    if o.root > ROOT:
-        turns = math.floor(world.q[ROOT] / (2.0 * math.pi) + 0.5)
-        observation[at + 3] = min(max(world.q[ROOT] - 2.0 * math.pi * turns, -math.pi), math.pi)
-        observation[at + 4] = min(max(world.v[ROOT], -o.velocity_bound), o.velocity_bound)
-        at += 2
-    feet = w.constants[1]
-    for leg in range(o.legs):
-        observation[at + 3 + leg] = 0.0
-    for k in range(world.status[0].touched):
-        f = world.touched[k]
-        if feet[f] >= 0 and world.memory[f].impulse[2] > 0.0:
-            observation[at + 3 + feet[f]] = 1.0
 
 
 @inlined
 def _describe(w: TaskWorld, info: Bytes) -> None:
-    """INFO, torques [N m] and mean contact forces over the control step [N]."""
-    world, o, t, feet = w.world, w.options[0], w.task[0], w.constants[1]
-    r = vector(info, 0, 1, INFO)[0]
-    nu = w.action.shape[0]
-    torques = vector(info, INFO_BYTES, nu, np.float64)
-    forces = matrix(info, INFO_BYTES + 8 * nu, o.legs, 3, np.float64)
-    status = world.status[0]
-    r.x_position, r.x_velocity, r.command = world.q[0], t.speed, t.command
-    r.reward_velocity, r.reward_ease = t.reward_velocity, t.reward_ease
-    r.reward_height = t.reward_height
-    r.reward_rhythm, r.reward_slip = t.reward_rhythm, t.reward_slip
-    r.reward_smoothness = t.reward_smoothness
-    r.residual, r.degraded, r.failed = status.residual, status.degraded, status.failed
+    """OWN_INFO; behind all scalars torques [N m] and mean contact forces [N]."""
+    world, o, t, nu = w.world, w.options[0], w.task[0], w.action.shape[0]
+    own = vector(info, 0, 1, OWN_INFO)[0]
+    own.x_position, own.x_velocity, own.command = world.q[0], t.speed, t.command
+    torques = vector(info, o.info_bytes, nu, np.float64)
     for i in range(nu):
         torques[i] = w.action[i] * world.dofs[o.root + i].effort
-    period = o.timestep * o.frame_skip
-    for leg in range(o.legs):
-        forces[leg, 0] = forces[leg, 1] = forces[leg, 2] = 0.0
-    for f in range(world.header[0].nk):
-        if feet[f] >= 0 and world.memory[f].listed:
-            for k in range(3):
-                forces[feet[f], k] += world.memory[f].total[k] / period
+    write_forces(w, matrix(info, o.info_bytes + 8 * nu, o.legs, 3, np.float64))
 
 
-@inlined
-def _reward(w: TaskWorld) -> float:
-    """The terms into the task; their sum."""
-    world, o, t = w.world, w.options[0], w.task[0]
-    scale = max(LEAST_SCALE, SPEED_SCALE * abs(t.command))
-    following = closeness(t.speed - t.command, scale)
-    height = closeness(world.q[1] / o.standing_height - 1.0, HEIGHT_SCALE)
-    t.reward_velocity = o.weight_velocity * following
-    t.reward_ease = o.weight_ease * following * ease(w.action)
-    t.reward_height = o.weight_height * following * height
-    total = t.reward_velocity + t.reward_ease + t.reward_height
-    return total + reward_gait(w, w.constants[2], following)
+TASK = task_record(TERMS, TASK_FIELDS)
+OPTIONS = option_record(TERMS, OPTION_FIELDS)
+# Torques, shape (nu,), and contact forces, (legs, 3), follow
+INFO = info_record(TERMS, OWN_INFO.descr)
+KERNELS = Kernels(
+    _begin,
+    set_torques,
+    _move_on,
+    reward_of(_measure, TERMS),
+    end_of(ENDINGS),
+    nothing,
+    observation_of(PARTS),
+    _describe,
+)
 
 
-@inlined
-def _end(w: TaskWorld) -> int:
-    """Why the episode ends here: a fall, a velocity beyond its bound, the time limit."""
-    world, o, t, feet = w.world, w.options[0], w.task[0], w.constants[1]
-    for i in range(world.header[0].nv):
-        bound = o.root_velocity_bound if i < ROOT else o.velocity_bound
-        if abs(world.v[i]) > bound:
-            return TOO_FAST
-    if world.q[1] > o.height_bound:
-        return TOO_FAST
-    if o.terminate_on_fall:
-        if world.q[1] < FALL_HEIGHT * o.standing_height:
-            return FELL
-        if o.root > ROOT and abs(world.q[ROOT]) > FALL_PITCH:
-            return FELL
-        for k in range(world.status[0].touched):
-            f = world.touched[k]
-            total = world.memory[f].total
-            if feet[f] < 0 and (total[0] != 0.0 or total[2] != 0.0):
-                return FELL
-    return TIME_LIMIT if t.steps >= o.max_steps else RUNNING
+@entry(seconds=18)
+def run(
+    packed: Bytes,
+    options: Annotated[Records, OPTIONS],
+    constants: tuple[Floats, Ints, Annotated[Records, SOLE]],
+    table: Annotated[Ints, 2],
+    progress: Ints,
+    thread: int,
+    order: int,
+) -> None:
+    """Carry out `order` in the worlds that no other thread has taken (`loop.py`).
+
+    constants: the standing pose [m, rad], shape (nq,), each feature's leg or -1, where feet touch
+    """
+    call = Call(packed, options, constants, table, progress, thread, order)
+    carry_out(KERNELS, TASK, call)

@@ -13,30 +13,18 @@ from numpy.typing import ArrayLike
 from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.envs.checks import flag, interval, number, number_each
 from dynenvs.envs.core.base import DynEnv
-from dynenvs.envs.core.blocks import (
-    ANGLE_NOISE,
-    HEIGHT_NOISE,
-    RATE_NOISE,
-    SPEED_NOISE,
-    TURN_NOISE,
-    UPWARD_NOISE,
-    Block,
-    block,
-    symmetric,
-)
 from dynenvs.envs.core.commands import give_command
 from dynenvs.envs.core.disturbance_options import FACTORS, trunk_fields
 from dynenvs.envs.core.feet import soles
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
-from dynenvs.envs.planar.kernel import run
-from dynenvs.envs.planar.records import INFO, OPTIONS, ROOT, TASK, TERMS
+from dynenvs.envs.planar.kernel import INFO, OPTIONS, TASK, TERMS, run
+from dynenvs.envs.planar.parts import HEIGHT_BOUND, PARTS, ROOT_VELOCITY_BOUND
+from dynenvs.envs.planar.records import ROOT
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats, Ints, open_model
 from dynenvs.memory.records import POSE
 
-HEIGHT_BOUND = 3.0  # [m]
-ROOT_VELOCITY_BOUND = 15.0  # [m/s]
 COMMAND_STEP = 0.05  # of a key in the window [m/s]
 COMMAND_BOUNDS = (-2.0, 5.0)  # backwards any faster, the gait clock would stop [m/s]
 
@@ -84,7 +72,7 @@ class WalkerTask(Task):
 
     run = staticmethod(run)
     record, option_record, info_record = TASK, OPTIONS, INFO
-    reward_terms = TERMS
+    reward_terms, parts = TERMS, PARTS
     reset_options = ("command",)
     pose: ClassVar[tuple[float, ...]]
     feet: ClassVar[Mapping[str, tuple[str, ...]]]
@@ -133,28 +121,6 @@ class WalkerTask(Task):
         return -min(
             feature_gap(features[f], poses) for f in np.flatnonzero(self.foot_of_feature >= 0)
         )
-
-    def blocks(self) -> list[Block]:
-        """Hip, joints, gait clock, command, a pitch that is free, contacts."""
-        model, speed, turn = self.model, ROOT_VELOCITY_BOUND, self.velocity_bound
-        lower, upper = model.lower[self.root :], model.upper[self.root :]
-        blocks = [
-            block(
-                "height", 0, HEIGHT_BOUND, "m", "of the hip above the ground", noise=HEIGHT_NOISE
-            ),
-            block("joint angles", lower, upper, "rad", "leg by leg", noise=ANGLE_NOISE),
-            symmetric("velocity", speed, "m/s", "of the hip along x and z", 2, noise=SPEED_NOISE),
-            symmetric("joint velocities", turn, "rad/s", "leg by leg", model.nu, noise=RATE_NOISE),
-            symmetric("gait phase", 1, "-", "sine and cosine of 2 pi times the phase", 2),
-            block("command", *self.command_range, "m/s", "speed forward"),
-        ]
-        if self.free_pitch:
-            what = "of the trunk, forward"
-            blocks.append(symmetric("pitch", math.pi, "rad", what, noise=UPWARD_NOISE))
-            blocks.append(symmetric("pitch rate", turn, "rad/s", what, noise=TURN_NOISE))
-        legs = len(self.legs)
-        blocks.append(block("foot contacts", 0, 1, "-", "whether each foot carries load", legs))
-        return blocks
 
     def neutral(self) -> Floats:
         """The standing pose."""

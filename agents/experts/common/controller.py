@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.agents.experts.common.carried import carry_on
 from dynenvs.agents.experts.common.memory import new_memory
+from dynenvs.agents.experts.common.sight import see_blocks
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
@@ -43,7 +44,7 @@ class Knowledge(NamedTuple):
     """What an expert's kernel is given beside its memory and the batch."""
 
     model: Model  # of the robot, a copy of which each thread opens
-    constants: Records  # one record: body, gait, gains, times
+    constants: Records  # one record: body, gait, gains, times; places of blocks follow (`sight.py`)
     table: NDArray[Any]  # what has no fixed length: the leg of each contact feature, say
     room: int = 0  # bytes of scratch memory that the kernel's own records take
 
@@ -92,6 +93,7 @@ class BatchController(ABC):
         self.missed = 0
         self._size = len(env.task.observation_space.low)
         self.model, self.constants, self.table, self._room = self.know(env.task)
+        see_blocks(self.constants, env.task)
         self._memory = new_memory(self.model, self._room, 1)
         self._progress = new_progress(1)
         self._prepared = False  # whether all that it calls has been compiled

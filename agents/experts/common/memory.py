@@ -19,12 +19,14 @@ from dynenvs.model.model import Model
 
 LINE = 64  # bytes: no two threads write to the same line of a cache
 
-# Fields that every expert's record of constants begins with
-TIMES: list[Any] = [
-    ("period", "f8"),  # of control [s]
-    ("lookahead", "f8"),  # where the physics steps take inertia and bias, on average [s]
-    ("lag", "f8"),  # by which velocities are older than positions: half a physics step [s]
-]
+
+class Common:
+    """What every expert's record of constants has."""
+
+    period: float  # of control [s]
+    lookahead: float  # where the physics steps take inertia and bias, on average [s]
+    lag: float  # by which velocities are older than positions: half a physics step [s]
+    gravity: float  # downwards [m/s^2]
 
 
 class Memory(NamedTuple):
@@ -35,11 +37,12 @@ class Memory(NamedTuple):
     room: Bytes  # for the expert's own records
 
 
-def set_times(constants: NDArray[Any], task: Any) -> None:
-    """Fill in TIMES for a task."""
+def set_common(constants: NDArray[Any], task: Any) -> None:
+    """Fill in what is common to all experts, for a task."""
     constants["period"] = task.dt
     constants["lookahead"] = 0.5 * (task.dt - task.timestep)
     constants["lag"] = 0.5 * task.timestep
+    constants["gravity"] = -float(task.model.header.gravity[2])
 
 
 def new_memory(model: Model, room: int, threads: int) -> NDArray[np.uint8]:

@@ -11,12 +11,25 @@ Confidence in a standing sole passes smoothly with the gait clock, and no gap is
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.common.state import BASE
 from dynenvs.agents.experts.humanoid.filter import ANGLE
-from dynenvs.agents.experts.humanoid.records import ACTUATED, JOINTS, LEGS, NV, STATES, TWIST
+from dynenvs.agents.experts.humanoid.records import (
+    ACTUATED,
+    JOINTS,
+    LEGS,
+    NV,
+    STATES,
+    TWIST,
+    Biped,
+    Clock,
+    Ground,
+    Known,
+    Leg,
+    Load,
+    Memo,
+)
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.joints import integrate
@@ -43,61 +56,64 @@ LEAVING = 0.06  # and in which one that is about to leave is trusted less
 
 
 @inlined
-def blend(g: Any, p: Any, legs: Records, o: Floats, old: Any, new: Any) -> None:
-    """Blend an observation's entries with those expected, of the record `old` of MEMO.
+def blend(
+    g: Biped, clock: Clock, known: Known, legs: Records, o: Floats, old: Memo, new: Memo
+) -> None:
+    """Blend an observation's entries with those expected, of `old`.
 
     What surprises, a push say, is believed as it is; so is all where sensors are clean.
     """
-    p.noise, p.delay = UNKNOWN, 0.0
+    known.noise, known.delay = UNKNOWN, 0.0
     new.late = new.sure = 0.0
     for j in range(NV):
         new.asked[1, j] = old.asked[0, j]
     if old.valid == 0.0:
         return
-    e, gain, spread = p.error, g.gain[p.main], g.spread[p.main]
-    e[0] = o[0] - old.seen[0]
-    e[1] = o[2] - old.seen[2]  # roll and pitch, by the upward direction
-    e[2] = old.seen[1] - o[1]
+    e, gain, spread = known.error, g.gain[clock.main], g.spread[clock.main]
+    up, rest = g.at_upward_direction, g.at_joint_angles - 3  # from there on as the filter has it
+    e[0] = o[g.at_height] - old.seen[0]
+    e[1] = o[up + 1] - old.seen[2]  # roll and pitch, by the upward direction
+    e[2] = old.seen[1] - o[up]
     for i in range(3, STATES):
-        e[i] = o[1 + i] - old.seen[1 + i]
-    _feel_noise(g, p, old.noise)
-    _feel_delay(g, p, legs, old, new)
-    believed = smooth_step((p.noise - g.clean[0]) / (g.clean[1] - g.clean[0]))
+        e[i] = o[rest + i] - old.seen[1 + i]
+    _feel_noise(g, known, old.noise)
+    _feel_delay(g, known, legs, old, new)
+    believed = smooth_step((known.noise - g.clean[0]) / (g.clean[1] - g.clean[0]))
     worst = 0.0
     for i in range(STATES):
         worst = max(worst, abs(e[i]) / spread[i])
-    new = smooth_step(worst / SURPRISE - 1.0)
+    surprising = smooth_step(worst / SURPRISE - 1.0)
     for i in range(STATES):
         total = 0.0
         for k in range(STATES):
             total += gain[i, k] * e[k]
-        change = believed * (1.0 - new) * (total - e[i])  # from what is seen
+        change = believed * (1.0 - surprising) * (total - e[i])  # from what is seen
         if i == 0:
-            o[0] += change
+            o[g.at_height] += change
         elif i == 1:
-            o[2] += change
+            o[up + 1] += change
         elif i == 2:
-            o[1] -= change
+            o[up] -= change
         else:
-            o[1 + i] += change
+            o[rest + i] += change
 
 
 @inlined
-def _feel_noise(g: Any, p: Any, before: float) -> None:
+def _feel_noise(g: Biped, known: Known, before: float) -> None:
     """How noisy sensors are: whether what surprises of angles agrees with that of their rates.
 
     A torque that nobody expected moves both alike, by physics; noise does not.
     """
     total = 0.0
     for i in range(ACTUATED):
-        apart = p.error[3 + i] - ALIKE * g.period * p.error[9 + ACTUATED + i]
+        apart = known.error[3 + i] - ALIKE * g.period * known.error[9 + ACTUATED + i]
         total += min(apart * apart, 4.0 * ANGLE * ANGLE)
     total /= ACTUATED * ANGLE * ANGLE
-    p.noise = before + FORGET * (total - before)
+    known.noise = before + FORGET * (total - before)
 
 
 @inlined
-def _feel_delay(g: Any, p: Any, legs: Records, old: Any, new: Any) -> None:
+def _feel_delay(g: Biped, known: Known, legs: Records, old: Memo, new: Memo) -> None:
     """Whether torques act at once or one control step late, by regression.
 
     A change of velocity is that of the last call or of the one before: the share of the latter is
@@ -109,22 +125,22 @@ def _feel_delay(g: Any, p: Any, legs: Records, old: Any, new: Any) -> None:
         if leg >= LEGS or (legs[leg].stands == 0 and legs[leg].touches == 0):
             x = g.period * (old.asked[1, ROOT + i] - old.asked[0, ROOT + i])
             size = max(1.0, abs(x) / MOST_CHANGE)
-            missed = p.error[9 + ACTUATED + i] + old.delay * x
+            missed = known.error[9 + ACTUATED + i] + old.delay * x
             new.late += x * missed / (size * size)
             new.sure += x * x / (size * size)
-    p.delay = smooth_step((new.late / (new.sure + DOUBT) - CLEAR) / (1.0 - 2.0 * CLEAR))
+    known.delay = smooth_step((new.late / (new.sure + DOUBT) - CLEAR) / (1.0 - 2.0 * CLEAR))
 
 
 @inlined
-def confidence(p: Any, one: Any) -> float:
+def confidence(clock: Clock, one: Leg) -> float:
     """How far it can be relied on that a leg's sole lies flat on the ground and stays there."""
-    if one.touches == 0 or one.phase > p.duty:
+    if one.touches == 0 or one.phase > clock.duty:
         return 0.0
-    return smooth_step((p.duty - one.phase) / LEAVING)
+    return smooth_step((clock.duty - one.phase) / LEAVING)
 
 
 @inlined
-def stand_level(g: Any, one: Any) -> None:
+def stand_level(g: Biped, one: Leg) -> None:
     """All of a sole on level ground."""
     one.ground = one.normal[0] = one.normal[1] = 0.0
     one.normal[2] = 1.0
@@ -133,9 +149,10 @@ def stand_level(g: Any, one: Any) -> None:
 
 
 @inlined
-def rest_on_feet(g: Any, p: Any, w: WorkView, legs: Records, o: Floats) -> None:
-    """The upward direction and the height, o[0:4], as the standing legs tell; needs the poses."""
-    x, y, z = o[1], o[2], o[3]
+def rest_on_feet(g: Biped, clock: Clock, w: WorkView, legs: Records, o: Floats) -> None:
+    """The upward direction and the height as the standing legs tell; needs the poses."""
+    up = g.at_upward_direction
+    x, y, z = o[up], o[up + 1], o[up + 2]
     R, base = w.pose[BASE].R, w.pose[BASE].p
     sx, sy, sz = x, y, z
     for leg in range(LEGS):
@@ -146,14 +163,14 @@ def rest_on_feet(g: Any, p: Any, w: WorkView, legs: Records, o: Floats) -> None:
         uy = R[0, 1] * F[0, 2] + R[1, 1] * F[1, 2] + R[2, 1] * F[2, 2]
         uz = R[0, 2] * F[0, 2] + R[1, 2] * F[1, 2] + R[2, 2] * F[2, 2]
         skew = ((ux - x) ** 2 + (uy - y) ** 2 + (uz - z) ** 2) / (g.skew * g.skew)
-        sure = confidence(p, one) * smooth_step(one.phase / SETTLING)
+        sure = confidence(clock, one) * smooth_step(one.phase / SETTLING)
         one.flatness = 1.0 / (1.0 + skew)
         stand_level(g, one)
         one.trust = LEG_TRUST * sure * one.flatness
         sx, sy, sz = sx + one.trust * ux, sy + one.trust * uy, sz + one.trust * uz
     size = max(math.sqrt(sx * sx + sy * sy + sz * sz), 1e-9)  # zeros say nothing, and stay
     x, y, z = sx / size, sy / size, sz / size
-    total, height = 1.0, o[0]
+    total, height = 1.0, o[g.at_height]
     for leg in range(LEGS):
         one = legs[leg]
         pose = w.pose[one.body]
@@ -164,18 +181,18 @@ def rest_on_feet(g: Any, p: Any, w: WorkView, legs: Records, o: Floats) -> None:
         bz = R[0, 2] * ax + R[1, 2] * ay + R[2, 2] * az
         total += one.trust
         height -= one.trust * (x * bx + y * by + z * bz)
-    o[0], o[1], o[2], o[3] = height / total, x, y, z
+    o[g.at_height], o[up], o[up + 1], o[up + 2] = height / total, x, y, z
 
 
 @inlined
-def hold_feet(w: StateView, p: Any, legs: Records) -> None:
+def hold_feet(w: StateView, clock: Clock, legs: Records) -> None:
     """The joint velocities of standing legs that leave their soles where they are.
 
     Needs the soles' twists and the legs' inverse Jacobians.
     """
     for leg in range(LEGS):
         one = legs[leg]
-        share = confidence(p, one) * one.flatness
+        share = confidence(clock, one) * one.flatness
         if share > 0.0:
             for k in range(JOINTS):
                 total = 0.0
@@ -185,7 +202,9 @@ def hold_feet(w: StateView, p: Any, legs: Records) -> None:
 
 
 @inlined
-def feel_slips(g: Any, p: Any, legs: Records, old: Any, new: Any) -> None:
+def feel_slips(
+    g: Biped, clock: Clock, known: Known, load: Load, legs: Records, old: Memo, new: Memo
+) -> None:
     """How slippery the ground is: soles that carry slide or turn on it; before `hold_feet`.
 
     Noise moves them, too, but the arms as well: then what is seen of soles tells nothing.
@@ -194,11 +213,11 @@ def feel_slips(g: Any, p: Any, legs: Records, old: Any, new: Any) -> None:
     for leg in range(LEGS):
         one = legs[leg]
         u, smooth = one.velocity, smooth_step(one.phase / SETTLING)
-        sure = confidence(p, one) * one.flatness * smooth
+        sure = confidence(clock, one) * one.flatness * smooth
         speed = math.sqrt(u[3] * u[3] + u[4] * u[4]) + g.sole[0] * abs(u[2])
         slide = max(slide, sure * speed)
     for i in range(ARMS, ACTUATED):
-        surprise += p.error[9 + ACTUATED + i] ** 2
+        surprise += known.error[9 + ACTUATED + i] ** 2
     surprise = math.sqrt(surprise / (ACTUATED - ARMS))
     if old.valid == 0.0 or old.faster > 0.0 or g.scan_x > 0:  # pushed, it slides on any ground
         slide = 0.0
@@ -206,18 +225,18 @@ def feel_slips(g: Any, p: Any, legs: Records, old: Any, new: Any) -> None:
     slips *= 1.0 - smooth_step((surprise - CALM[0]) / (CALM[1] - CALM[0]))
     new.slips = min(STEADY * old.slips + NEWS * slips, 1.0)
     low = smooth_step((new.slips - DRY[0]) / (DRY[1] - DRY[0]))
-    p.friction = g.friction[0] + low * (g.friction[1] - g.friction[0])
-    p.grip = g.grip[0] + low * (g.grip[1] - g.grip[0])
+    load.friction = g.friction[0] + low * (g.friction[1] - g.friction[0])
+    load.grip = g.grip[0] + low * (g.grip[1] - g.grip[0])
 
 
 @inlined
-def act_later(w: WorldView, g: Any, p: Any, old: Any) -> None:
+def act_later(w: WorldView, g: Biped, known: Known, old: Memo) -> None:
     """The state at which torques will act: until then those of the last call do."""
     for i in range(w.header[0].nq):
-        p.q[i] = w.q[i]
-    span, mean = p.delay * g.period, w.v_next
+        known.q[i] = w.q[i]
+    span, mean = known.delay * g.period, w.v_next
     for j in range(w.header[0].nv):
-        p.v[j] = w.v[j]
+        known.v[j] = w.v[j]
         change = span * old.asked[0, j]
         mean[j] = w.v[j] + ALIKE * change
         w.v[j] += change
@@ -228,23 +247,25 @@ def act_later(w: WorldView, g: Any, p: Any, old: Any) -> None:
 
 
 @inlined
-def foretell(w: WorldView, g: Any, p: Any, acc: Floats, old: Any, new: Any) -> None:
+def foretell(
+    w: WorldView, g: Biped, ground: Ground, known: Known, acc: Floats, old: Memo, new: Memo
+) -> None:
     """What the next observation should be, and what else is carried; changes the state."""
     h = g.period
     nu, out = w.header[0].nv - ROOT, new.seen
-    new.valid, new.noise, new.delay = 1.0, p.noise, p.delay
+    new.valid, new.noise, new.delay = 1.0, known.noise, known.delay
     for j in range(w.header[0].nv):
         # It answers to what was asked before, where that acts late: without bound it may grow
         asked = min(max(acc[j], -FASTEST / h), FASTEST / h)
         new.asked[0, j] = asked
-        change = h * (asked + p.delay * (old.asked[0, j] - asked))
-        w.v_next[j] = p.v[j] + ALIKE * change
-        w.v[j] = p.v[j] + change
+        change = h * (asked + known.delay * (old.asked[0, j] - asked))
+        w.v_next[j] = known.v[j] + ALIKE * change
+        w.v[j] = known.v[j] + change
     for i in range(w.header[0].nq):
-        w.q[i] = p.q[i]
+        w.q[i] = known.q[i]
     integrate(w, w.q, w.v_next, h, w.q_new)
     a, b, c, d = w.q_new[3], w.q_new[4], w.q_new[5], w.q_new[6]
-    out[0] = w.q_new[2] - p.rise[0] * w.q_new[0] - p.rise[1] * w.q_new[1]
+    out[0] = w.q_new[2] - ground.rise[0] * w.q_new[0] - ground.rise[1] * w.q_new[1]
     xx, xy, xz = 1.0 - 2.0 * (c * c + d * d), 2.0 * (b * c - a * d), 2.0 * (b * d + a * c)
     yx, yy, yz = 2.0 * (b * c + a * d), 1.0 - 2.0 * (b * b + d * d), 2.0 * (c * d - a * b)
     zx, zy, zz = 2.0 * (b * d - a * c), 2.0 * (c * d + a * b), 1.0 - 2.0 * (b * b + c * c)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
-from dynenvs.agents.experts.common.memory import set_times
+from dynenvs.agents.experts.common.memory import set_common
 from dynenvs.agents.experts.common.scan import see_ground
-from dynenvs.agents.experts.humanoid.filter import set_filter
+from dynenvs.agents.experts.humanoid.filter import check_order, set_filter
 from dynenvs.agents.experts.humanoid.parameters import humanoid_biped
 from dynenvs.agents.experts.humanoid.records import CARRIED
 from dynenvs.agents.experts.humanoid.walk import ROOM, act
@@ -31,8 +31,9 @@ class StridingController(BatchController):
     def know(self, task: HumanoidTask) -> Knowledge:
         """Body, gait and gains, and the leg of each contact feature that is a sole's corner."""
         model = task.level
+        check_order(task)
         body = humanoid_biped()
-        set_times(body, task)
+        set_common(body, task)
         see_ground(body, task)
         set_filter(body, model, _standing(), task.dt)
         body["mass"] = model.bodies["mass"].sum()

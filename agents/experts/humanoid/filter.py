@@ -23,11 +23,30 @@ from dynenvs.model.model import Model
 
 HEIGHT, TILT, ANGLE = 0.01, 0.03, 0.006  # of what is seen [m], [rad], [rad],
 SPEED, TURNING, RATE = 0.06, 0.12, 0.9  # [m/s], [rad/s], [rad/s]
+ORDER = (  # of the blocks
+    "height",
+    "upward direction",
+    "joint angles",
+    "velocity",
+    "angular velocity",
+    "joint velocities",
+)
 MOTOR = 0.06  # of what a motor does, over its limit
 WRENCH = (60.0, 60.0, 120.0, 9.0, 9.0, 9.0)  # of what pulls the base [N, N m]
 TRACK = 1e-4  # how far a foot gives way against what a force on it would move [1/kg]
 ROUNDS = 9  # doublings, after which the filter's covariance stands still
 POINTS = ((-0.05, 0.0, -0.06), (0.15, 0.05, -0.06), (0.15, -0.05, -0.06))  # of a foot [m]
+
+
+def check_order(task: Any) -> None:
+    """Make sure that a task observes what is estimated in the order in which it is estimated.
+
+    Raises:
+        ValueError: it does not.
+    """
+    found = [block.name for block in task.observation_blocks][: len(ORDER)]
+    if found != list(ORDER):
+        raise ValueError(f"the filter is for observations that begin with {ORDER}, not {found}")
 
 
 def set_filter(body: NDArray[Any], model: Model, standing: Floats, h: float) -> None:

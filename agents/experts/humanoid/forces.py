@@ -9,11 +9,10 @@ the force.  Nothing is searched for, and all of it changes continuously with the
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from dynenvs.agents.experts.common.state import BASE, mass_entry
 from dynenvs.agents.experts.humanoid.legs import BENT, KNEE
-from dynenvs.agents.experts.humanoid.records import JOINTS, LEGS, TWIST
+from dynenvs.agents.experts.humanoid.records import JOINTS, LEGS, TWIST, Biped, Load, Wanted
 from dynenvs.agents.experts.humanoid.torso import FIRST
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
@@ -25,15 +24,15 @@ SWIFTEST = 2000.0  # acceleration of a joint [rad/s^2]
 
 
 @inlined
-def balance(w: WorkView, g: Any, p: Any, legs: Records, acc: Floats) -> None:
-    """Give the base the horizontal acceleration for which the ground pushes at p.pressure.
+def balance(w: WorkView, g: Biped, load: Load, legs: Records, acc: Floats) -> None:
+    """Give the base the horizontal acceleration for which the ground pushes at load.pressure.
 
-    acc: accelerations with none of it; those of the legs follow.  Writes the wrench p.force,
-    p.moment about p.pressure.
+    acc: accelerations with none of it; those of the legs follow.  Writes the wrench load.force,
+    load.moment about load.pressure.
     """
     R, base = w.pose[BASE].R, w.pose[BASE].p
-    rx, ry, rz = p.pressure[0] - base[0], p.pressure[1] - base[1], p.pressure[2] - base[2]
-    W = p.wrench  # for acc, and what it gains with the acceleration forward and sideways
+    rx, ry, rz = load.pressure[0] - base[0], load.pressure[1] - base[1], load.pressure[2] - base[2]
+    W = load.wrench  # for acc, and what it gains with the acceleration forward and sideways
     for k in range(ROOT):
         W[0, k], W[1, k], W[2, k] = w.bias[k], 0.0, 0.0
         for j in range(w.header[0].nv):
@@ -66,34 +65,34 @@ def balance(w: WorkView, g: Any, p: Any, legs: Records, acc: Floats) -> None:
         for k in range(JOINTS):
             acc[one.first + k] -= ax * one.inverse[k, 3] + ay * one.inverse[k, 4]
     for k in range(3):
-        p.force[k] = W[0, k] + ax * W[1, k] + ay * W[2, k]
-        p.moment[k] = W[0, 3 + k] + ax * W[1, 3 + k] + ay * W[2, 3 + k]
+        load.force[k] = W[0, k] + ax * W[1, k] + ay * W[2, k]
+        load.moment[k] = W[0, 3 + k] + ax * W[1, 3 + k] + ay * W[2, 3 + k]
 
 
 @inlined
-def limit_forces(w: WorkView, g: Any, p: Any, legs: Records, acc: Floats) -> None:
+def limit_forces(w: WorkView, g: Biped, load: Load, legs: Records, acc: Floats) -> None:
     """What the ground can give: it pushes, within its friction and the soles' grip against turns.
 
     What the soles cannot hold of a turn about the vertical, the torso takes up.
     """
-    f = p.force
-    most = p.grip * max(f[2], 0.0)
-    excess = p.moment[2] - min(max(p.moment[2], -most), most)
+    f = load.force
+    most = load.grip * max(f[2], 0.0)
+    excess = load.moment[2] - min(max(load.moment[2], -most), most)
     if excess != 0.0:
-        _turn_torso(w, p, acc, excess)
+        _turn_torso(w, load, acc, excess)
     f[2] = max(f[2], 0.0)
     # A moment that balance has left, as far as the soles are long and wide
     if f[2] > 1.0:
-        x, y = p.inside[0] - p.moment[1] / f[2], p.inside[1] + p.moment[0] / f[2]
-        p.inside[0] = min(max(x, -p.room[0]), p.room[0])
-        p.inside[1] = min(max(y, -p.room[1]), p.room[1])
-    _keep_friction(p, legs)
+        x, y = load.inside[0] - load.moment[1] / f[2], load.inside[1] + load.moment[0] / f[2]
+        load.inside[0] = min(max(x, -load.room[0]), load.room[0])
+        load.inside[1] = min(max(y, -load.room[1]), load.room[1])
+    _keep_friction(load, legs)
 
 
 @inlined
-def _keep_friction(p: Any, legs: Records) -> None:
+def _keep_friction(load: Load, legs: Records) -> None:
     """Shrink the part of the force along the ground to what friction holds."""
-    f, a, b = p.force, legs[0], legs[1]
+    f, a, b = load.force, legs[0], legs[1]
     x = a.share * a.normal[0] + b.share * b.normal[0]
     y = a.share * a.normal[1] + b.share * b.normal[1]
     z = a.share * a.normal[2] + b.share * b.normal[2]
@@ -101,17 +100,17 @@ def _keep_friction(p: Any, legs: Records) -> None:
     x, y, z = x / size, y / size, z / size
     push = max(x * f[0] + y * f[1] + z * f[2], 0.0)
     u, v, w = f[0] - push * x, f[1] - push * y, f[2] - push * z
-    most = p.friction * push
+    most = load.friction * push
     size = math.sqrt(u * u + v * v + w * w)
     shrink = most / max(size, most, 1e-9)
     f[0], f[1], f[2] = push * x + shrink * u, push * y + shrink * v, push * z + shrink * w
 
 
 @inlined
-def _turn_torso(w: WorkView, p: Any, acc: Floats, moment: float) -> None:
+def _turn_torso(w: WorkView, load: Load, acc: Floats, moment: float) -> None:
     """Have the torso's yaw give the moment about the vertical."""
     R, base = w.pose[BASE].R, w.pose[BASE].p
-    rx, ry, rz = p.pressure[0] - base[0], p.pressure[1] - base[1], p.pressure[2] - base[2]
+    rx, ry, rz = load.pressure[0] - base[0], load.pressure[1] - base[1], load.pressure[2] - base[2]
     fx, fy, fz = mass_entry(w, FIRST, 0), mass_entry(w, FIRST, 1), mass_entry(w, FIRST, 2)
     x, y, z = mass_entry(w, FIRST, 3), mass_entry(w, FIRST, 4), mass_entry(w, FIRST, 5)
     mx = R[0, 0] * x + R[0, 1] * y + R[0, 2] * z - (ry * fz - rz * fy)
@@ -119,14 +118,14 @@ def _turn_torso(w: WorkView, p: Any, acc: Floats, moment: float) -> None:
     mz = R[2, 0] * x + R[2, 1] * y + R[2, 2] * z - (rx * fy - ry * fx)
     turn = min(max(-moment / max(mz, 0.05), -TWIRL), TWIRL)
     acc[FIRST] += turn
-    p.force[0], p.force[1] = p.force[0] + turn * fx, p.force[1] + turn * fy
-    p.force[2] += turn * fz
-    p.moment[0], p.moment[1] = p.moment[0] + turn * mx, p.moment[1] + turn * my
-    p.moment[2] -= moment
+    load.force[0], load.force[1] = load.force[0] + turn * fx, load.force[1] + turn * fy
+    load.force[2] += turn * fz
+    load.moment[0], load.moment[1] = load.moment[0] + turn * mx, load.moment[1] + turn * my
+    load.moment[2] -= moment
 
 
 @inlined
-def find_torques(w: WorkView, p: Any, legs: Records, acc: Floats) -> None:
+def find_torques(w: WorkView, load: Load, legs: Records, acc: Floats) -> None:
     """tau = M_a a + h_a - J^T (forces of the feet) into `w.tau`."""
     nv = w.header[0].nv
     for j in range(ROOT, nv):
@@ -137,10 +136,14 @@ def find_torques(w: WorkView, p: Any, legs: Records, acc: Floats) -> None:
     for leg in range(LEGS):
         one = legs[leg]
         if one.share > 0.0:
-            x, y, z = p.force[0] * one.share, p.force[1] * one.share, p.force[2] * one.share
+            x, y, z = (
+                load.force[0] * one.share,
+                load.force[1] * one.share,
+                load.force[2] * one.share,
+            )
             r = one.seat
-            u, v, d = r[0] + p.inside[0], r[1] + p.inside[1], r[2] + p.inside[2]
-            a, b, c = v * z - d * y, d * x - u * z, u * y - v * x + one.share * p.moment[2]
+            u, v, d = r[0] + load.inside[0], r[1] + load.inside[1], r[2] + load.inside[2]
+            a, b, c = v * z - d * y, d * x - u * z, u * y - v * x + one.share * load.moment[2]
             for k in range(JOINTS):
                 J = one.jacobian
                 given = a * J[0, k] + b * J[1, k] + c * J[2, k]
@@ -148,12 +151,12 @@ def find_torques(w: WorkView, p: Any, legs: Records, acc: Floats) -> None:
 
 
 @inlined
-def leg_accelerations(w: StateView, g: Any, p: Any, legs: Records, acc: Floats) -> None:
+def leg_accelerations(w: StateView, g: Biped, wanted: Wanted, legs: Records, acc: Floats) -> None:
     """Accelerations of the legs' joints for those of the base, in p, and of the soles' goals.
 
     A leg that is nearly straight cannot lift its foot by way of the Jacobian: its knee bends.
     """
-    a, alpha = p.a, p.alpha
+    a, alpha = wanted.a, wanted.alpha
     for leg in range(LEGS):
         one = legs[leg]
         r, t = one.arm, one.twist

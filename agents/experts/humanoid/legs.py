@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.common.state import BASE
-from dynenvs.agents.experts.humanoid.records import JOINTS, LEGS, TWIST
+from dynenvs.agents.experts.humanoid.records import JOINTS, LEGS, TWIST, Biped, Leg, Pelvis
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.rotation import rotate
@@ -34,8 +33,8 @@ def find_legs(w: ModelView, leg_of_corner: Ints, legs: Records, root: int, joint
 
 
 @inlined
-def find_soles(w: WorldView, g: Any, p: Any, legs: Records) -> None:
-    """Places, tilts, twists and inverse Jacobians of the soles; needs poses, p.speed, p.turning."""
+def find_soles(w: WorldView, g: Biped, pelvis: Pelvis, legs: Records) -> None:
+    """Places, tilts, twists and inverse Jacobians of the soles; needs poses and speeds."""
     base = w.pose[BASE].p
     for leg in range(LEGS):
         one = legs[leg]
@@ -50,11 +49,11 @@ def find_soles(w: WorldView, g: Any, p: Any, legs: Records) -> None:
         find_tilt(one)
         r, u = one.arm, one.velocity
         r[0], r[1], r[2] = x - base[0], y - base[1], z - base[2]
-        o = p.turning
+        o = pelvis.turning
         u[0], u[1], u[2] = o[0], o[1], o[2]
-        u[3] = p.speed[0] + o[1] * r[2] - o[2] * r[1]
-        u[4] = p.speed[1] + o[2] * r[0] - o[0] * r[2]
-        u[5] = p.speed[2] + o[0] * r[1] - o[1] * r[0]
+        u[3] = pelvis.speed[0] + o[1] * r[2] - o[2] * r[1]
+        u[4] = pelvis.speed[1] + o[2] * r[0] - o[0] * r[2]
+        u[5] = pelvis.speed[2] + o[0] * r[1] - o[1] * r[0]
         J = one.jacobian
         for k in range(JOINTS):
             body = w.dofs[one.first + k].body
@@ -70,7 +69,7 @@ def find_soles(w: WorldView, g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
-def find_tilt(one: Any) -> None:
+def find_tilt(one: Leg) -> None:
     """How a sole would have to turn to lie on the ground."""
     u, n = one.up, one.normal
     one.tilt[0], one.tilt[1] = u[1] * n[2] - u[2] * n[1], u[2] * n[0] - u[0] * n[2]
@@ -98,7 +97,7 @@ def find_drifts(w: WorkView, legs: Records) -> None:
 
 
 @inlined
-def _invert_jacobian(one: Any, knee: float) -> None:
+def _invert_jacobian(one: Leg, knee: float) -> None:
     """(J^T J + d^2)^-1 J^T, no damping d where the knee is well bent; knee: its angle [rad]."""
     J, N = one.jacobian, one.square
     damping = DAMPING * (1.0 - smooth_step(knee / BENT))

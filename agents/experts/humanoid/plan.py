@@ -16,10 +16,19 @@ the next foothold by as much, so that the next step begins as the steady gait's 
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from dynenvs.agents.experts.common.curves import smooth_step
-from dynenvs.agents.experts.humanoid.records import LEGS
+from dynenvs.agents.experts.humanoid.records import (
+    LEGS,
+    Biped,
+    Clock,
+    Ground,
+    Load,
+    Memo,
+    Pelvis,
+    Stride,
+    Wanted,
+)
 from dynenvs.agents.experts.humanoid.terrain import height_at
 from dynenvs.envs.legged.kernel import gait_frequency
 from dynenvs.jit.compiled import inlined
@@ -37,80 +46,85 @@ CLIMB = 4.0  # bound on the base's vertical acceleration [m/s^2]
 
 
 @inlined
-def keep_time(g: Any, p: Any, legs: Records) -> None:
+def keep_time(g: Biped, clock: Clock, legs: Records) -> None:
     """Where in the step it is, and which feet stand."""
-    p.frequency = (1.0 + p.faster) * gait_frequency(g, p.command[0], p.command[1])
-    p.step = 0.5 / p.frequency
-    speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
-    p.duty = max(g.duty - g.duty_slope * speed, LEAST_DUTY)
-    p.overlap = 0.5 * (p.duty - 0.5) / p.frequency
-    at = p.phase - 0.5 * (p.duty - 0.5)  # since the first leg took over
+    clock.frequency = (1.0 + clock.faster) * gait_frequency(g, clock.command[0], clock.command[1])
+    clock.step = 0.5 / clock.frequency
+    speed = math.sqrt(clock.command[0] ** 2 + clock.command[1] ** 2)
+    clock.duty = max(g.duty - g.duty_slope * speed, LEAST_DUTY)
+    clock.overlap = 0.5 * (clock.duty - 0.5) / clock.frequency
+    at = clock.phase - 0.5 * (clock.duty - 0.5)  # since the first leg took over
     at -= math.floor(at)
-    p.main = 0 if at < 0.5 else 1
-    p.side = 1.0 if p.main == 0 else -1.0
-    p.since = (at - 0.5 * p.main) / p.frequency
-    p.left = p.step - p.since
+    clock.main = 0 if at < 0.5 else 1
+    clock.side = 1.0 if clock.main == 0 else -1.0
+    clock.since = (at - 0.5 * clock.main) / clock.frequency
+    clock.left = clock.step - clock.since
     for leg in range(LEGS):
         one = legs[leg]
-        own = p.phase + 0.5 * leg
+        own = clock.phase + 0.5 * leg
         own -= math.floor(own)
         one.phase = own
-        due = own < p.duty
-        early = own > 1.0 - EARLY * (1.0 - p.duty) and one.touches != 0
+        due = own < clock.duty
+        early = own > 1.0 - EARLY * (1.0 - clock.duty) and one.touches != 0
         one.stands = 1 if early or (due and (one.touches != 0 or own > SURE)) else 0
     for leg in range(LEGS):
         one, other = legs[leg], legs[1 - leg]
-        if other.stands == 0 and one.touches != 0 and one.phase < p.duty + LATE:
+        if other.stands == 0 and one.touches != 0 and one.phase < clock.duty + LATE:
             one.stands = 1
-    if legs[p.main].stands == 0 and legs[1 - p.main].stands != 0:
+    if legs[clock.main].stands == 0 and legs[1 - clock.main].stands != 0:
         # The next foot is late: the old one carries on, as at its step's very end
-        p.main = 1 - p.main
-        p.side = -p.side
-        p.since, p.left = p.step, 0.0
+        clock.main = 1 - clock.main
+        clock.side = -clock.side
+        clock.since, clock.left = clock.step, 0.0
 
 
 @inlined
-def choose_pace(g: Any, p: Any, old: Any, new: Any) -> None:
+def choose_pace(g: Biped, clock: Clock, stride: Stride, old: Memo, new: Memo) -> None:
     """Whose next foothold is far from a steady gait's steps quicker; later the clock waits."""
-    rate = g.quicker[2] * smooth_step((p.moved - g.quicker[0]) / (g.quicker[1] - g.quicker[0]))
-    new.ahead = old.ahead + g.period * p.frequency * p.faster / (1.0 + p.faster)
+    rate = g.quicker[2] * smooth_step((stride.moved - g.quicker[0]) / (g.quicker[1] - g.quicker[0]))
+    new.ahead = old.ahead + g.period * clock.frequency * clock.faster / (1.0 + clock.faster)
     new.ahead -= math.floor(new.ahead + 0.5)
     lead = min(max(new.ahead / WAIT_FROM, -1.0), 1.0)
     new.faster = rate - WAIT * lead if rate < WAIT else rate
 
 
 @inlined
-def plan_step(g: Any, p: Any, legs: Records) -> None:
+def plan_step(g: Biped, clock: Clock, pelvis: Pelvis, stride: Stride, legs: Records) -> None:
     """The steady gait of the command about the present foothold, and the next foothold."""
-    stance = legs[p.main].point
-    p.omega = math.sqrt(9.81 / max(p.center[2], 0.05))
-    p.capture[0] = p.center[0] + p.momentum[0] / p.omega
-    p.capture[1] = p.center[1] + p.momentum[1] / p.omega
-    growth = exp(p.omega * p.step)
-    way = g.pace * p.step
-    x, y = way * p.command[0], way * p.command[1]
+    stance = legs[clock.main].point
+    stride.omega = math.sqrt(g.gravity / max(pelvis.center[2], 0.05))
+    stride.capture[0] = pelvis.center[0] + pelvis.momentum[0] / stride.omega
+    stride.capture[1] = pelvis.center[1] + pelvis.momentum[1] / stride.omega
+    growth = exp(stride.omega * clock.step)
+    way = g.pace * clock.step
+    x, y = way * clock.command[0], way * clock.command[1]
     width = g.width + g.width_slope * abs(y)
-    turn = p.command[2]
-    _turned(x, y + p.side * width, -turn * p.since, p.behind)
-    _turned(x, y - p.side * width, turn * p.left, p.ahead)
-    side = p.side * width / (growth + 1.0)
-    _turned(x / (growth - 1.0), y / (growth - 1.0) + side, turn * (p.left + 0.5 * p.step), p.offset)
+    turn = clock.command[2]
+    _turned(x, y + clock.side * width, -turn * clock.since, stride.behind)
+    _turned(x, y - clock.side * width, turn * clock.left, stride.ahead)
+    side = clock.side * width / (growth + 1.0)
+    _turned(
+        x / (growth - 1.0),
+        y / (growth - 1.0) + side,
+        turn * (clock.left + 0.5 * clock.step),
+        stride.offset,
+    )
     # The error of the capture point, in the stance foot's axes, and what will be left of it
-    shrink = exp(-p.omega * p.left)
-    seat = legs[p.main].seat
-    ex = p.capture[0] - stance[0] - seat[0] - shrink * (p.ahead[0] + p.offset[0])
-    ey = p.capture[1] - stance[1] - seat[1] - shrink * (p.ahead[1] + p.offset[1])
-    c, s = cos(legs[p.main].yaw), sin(legs[p.main].yaw)
-    room = legs[p.main].room
-    fx = _remains(g, p, c * ex + s * ey, room[0])
-    fy = _remains(g, p, c * ey - s * ex, room[1])
-    x, y = p.ahead[0] + c * fx - s * fy, p.ahead[1] + s * fx + c * fy
+    shrink = exp(-stride.omega * clock.left)
+    seat = legs[clock.main].seat
+    ex = stride.capture[0] - stance[0] - seat[0] - shrink * (stride.ahead[0] + stride.offset[0])
+    ey = stride.capture[1] - stance[1] - seat[1] - shrink * (stride.ahead[1] + stride.offset[1])
+    c, s = cos(legs[clock.main].yaw), sin(legs[clock.main].yaw)
+    room = legs[clock.main].room
+    fx = _remains(g, clock, stride, c * ex + s * ey, room[0])
+    fy = _remains(g, clock, stride, c * ey - s * ex, room[1])
+    x, y = stride.ahead[0] + c * fx - s * fy, stride.ahead[1] + s * fx + c * fy
     x = min(max(x, -g.reach), g.reach)
-    y = -p.side * min(max(-p.side * y, g.least_width), g.most_width)
-    p.place[0], p.place[1] = stance[0] + x, stance[1] + y
+    y = -clock.side * min(max(-clock.side * y, g.least_width), g.most_width)
+    stride.place[0], stride.place[1] = stance[0] + x, stance[1] + y
     # Who is just slower than commanded, at the start say, has time
-    along = x - min(max(x, min(p.ahead[0], 0.0)), max(p.ahead[0], 0.0))
-    p.moved = math.sqrt(along * along + (y - p.ahead[1]) ** 2)
+    along = x - min(max(x, min(stride.ahead[0], 0.0)), max(stride.ahead[0], 0.0))
+    stride.moved = math.sqrt(along * along + (y - stride.ahead[1]) ** 2)
 
 
 @inlined
@@ -120,35 +134,35 @@ def _turned(x: float, y: float, angle: float, out: Floats) -> None:
 
 
 @inlined
-def _remains(g: Any, p: Any, error: float, room: float) -> float:
+def _remains(g: Biped, clock: Clock, stride: Stride, error: float, room: float) -> float:
     """What an error of the capture point is at the step's end, p within `room` of the middle.
 
     It shrinks at the rate of the balance, or grows by what the sole is too short for.
     """
     size = abs(error)
-    shrinks = size * exp(-g.balance_rate * p.left)
-    grows = room + (size - room) * exp(p.omega * p.left)
+    shrinks = size * exp(-g.balance_rate * clock.left)
+    grows = room + (size - room) * exp(stride.omega * clock.left)
     return math.copysign(max(shrinks, grows), error)
 
 
 @inlined
-def place_pressure(g: Any, p: Any, legs: Records) -> None:
+def place_pressure(g: Biped, clock: Clock, stride: Stride, load: Load, legs: Records) -> None:
     """The desired centre of pressure, within the soles that stand, and the feet's shares."""
-    main, other = legs[p.main], legs[1 - p.main]
+    main, other = legs[clock.main], legs[1 - clock.main]
     both = main.stands != 0 and other.stands != 0
     x = y = 0.0  # from the main foot to the reference centre of pressure,
     u = v = 0.0  # and what it does to the capture point's reference
-    if both and min(p.since, p.left) < p.overlap:
+    if both and min(clock.since, clock.left) < clock.overlap:
         ox, oy = other.point[0] - main.point[0], other.point[1] - main.point[1]
         ox, oy = ox + other.seat[0] - main.seat[0], oy + other.seat[1] - main.seat[1]
-        part, lag = _passage(g, p)
+        part, lag = _passage(g, clock, stride)
         x, y = part * ox, part * oy
         u, v = lag * ox, lag * oy
-    shrink = exp(-p.omega * p.left)
-    gain = 1.0 + g.balance_rate / p.omega
+    shrink = exp(-stride.omega * clock.left)
+    gain = 1.0 + g.balance_rate / stride.omega
     fx, fy = main.point[0] + main.seat[0], main.point[1] + main.seat[1]
-    ex = p.capture[0] - fx - u - shrink * (p.ahead[0] + p.offset[0])
-    ey = p.capture[1] - fy - v - shrink * (p.ahead[1] + p.offset[1])
+    ex = stride.capture[0] - fx - u - shrink * (stride.ahead[0] + stride.offset[0])
+    ey = stride.capture[1] - fy - v - shrink * (stride.ahead[1] + stride.offset[1])
     x, y = x + gain * ex, y + gain * ey  # desired, from the main foot
     main.share, other.share = 1.0, 0.0
     yaw = main.yaw
@@ -156,12 +170,12 @@ def place_pressure(g: Any, p: Any, legs: Records) -> None:
         ox, oy = other.point[0] + other.seat[0] - fx, other.point[1] + other.seat[1] - fy
         part = (x * ox + y * oy) / max(ox * ox + oy * oy, 1e-6)
         newer, older = (main, other) if main.phase < other.phase else (other, main)
-        passed = newer.phase / max(p.duty - 0.5, 1e-3)
+        passed = newer.phase / max(clock.duty - 0.5, 1e-3)
         low = smooth_step((passed - 1.0 + FREE) / FREE)  # of the newer one's share
         high = smooth_step(passed / FREE)
-        if newer.phase > p.duty:  # early: it rests, and helps where balance needs it
-            low, high = 0.0, smooth_step((newer.phase - 1.0) / (EARLY * (1.0 - p.duty)) + 1.0)
-        if p.since < p.left:
+        if newer.phase > clock.duty:  # early: it rests, and helps where balance needs it
+            low, high = 0.0, smooth_step((newer.phase - 1.0) / (EARLY * (1.0 - clock.duty)) + 1.0)
+        if clock.since < clock.left:
             part = 1.0 - part
         part = min(max(part, low), high)
         newer.share, older.share = part, 1.0 - part
@@ -179,32 +193,32 @@ def place_pressure(g: Any, p: Any, legs: Records) -> None:
     # Not into a corner of the sole, about which the foot would turn
     shrink = CORNER / max(math.sqrt(forward * forward + left * left), CORNER)
     forward, left = shrink * forward * length, shrink * left * width
-    p.room[0], p.room[1] = length, width
-    p.inside[0], p.inside[1] = c * forward - s * left, s * forward + c * left
-    p.pressure[0], p.pressure[1] = fx + c * forward - s * left, fy + s * forward + c * left
+    load.room[0], load.room[1] = length, width
+    load.inside[0], load.inside[1] = c * forward - s * left, s * forward + c * left
+    load.pressure[0], load.pressure[1] = fx + c * forward - s * left, fy + s * forward + c * left
     # As high as the soles are there
-    p.inside[2] = p.pressure[2] = 0.0
+    load.inside[2] = load.pressure[2] = 0.0
     if g.scan_x > 0:
         a, b = main.normal, other.normal
         u = main.share * a[0] / a[2] + other.share * b[0] / b[2]
         v = main.share * a[1] / a[2] + other.share * b[1] / b[2]
-        p.inside[2] = -u * p.inside[0] - v * p.inside[1]
-        p.pressure[2] = main.share * (main.point[2] + main.seat[2]) + p.inside[2]
-        p.pressure[2] += other.share * (other.point[2] + other.seat[2])
+        load.inside[2] = -u * load.inside[0] - v * load.inside[1]
+        load.pressure[2] = main.share * (main.point[2] + main.seat[2]) + load.inside[2]
+        load.pressure[2] += other.share * (other.point[2] + other.seat[2])
 
 
 @inlined
-def _passage(g: Any, p: Any) -> tuple[float, float]:
+def _passage(g: Biped, clock: Clock, stride: Stride) -> tuple[float, float]:
     """Parts of the way to the other foot by which the references are moved: pressure's, capture's.
 
     The centre of pressure passes evenly at rest.  At speed equal shares change the legs' torques
     ever faster: there it begins faster and ends slower.  The capture point's reference is that of
     an instant change, corrected for the time that an even passage takes.
     """
-    d, w, near = p.overlap, p.omega, min(p.since, p.left)
+    d, w, near = clock.overlap, stride.omega, min(clock.since, clock.left)
     part = 0.5 * (1.0 - near / d)
-    lead = g.early * abs(p.command[0]) * part * (1.0 - part)  # of the newer foot
-    if p.since < p.left:
+    lead = g.early * abs(clock.command[0]) * part * (1.0 - part)  # of the newer foot
+    if clock.since < clock.left:
         lag = 0.5 / d * (exp(-w * (d - near)) / w - 1.0 / w + (d - near))
         return part - lead, lag
     lag = 0.5 / d * ((d - near) + 1.0 / w - exp(w * (d - near)) / w)
@@ -213,19 +227,30 @@ def _passage(g: Any, p: Any) -> tuple[float, float]:
 
 @inlined
 def desired_accelerations(
-    g: Any, o: Floats, p: Any, R: Floats, legs: Records, ankle: float
+    g: Biped,
+    o: Floats,
+    clock: Clock,
+    ground: Ground,
+    pelvis: Pelvis,
+    stride: Stride,
+    wanted: Wanted,
+    R: Floats,
+    legs: Records,
+    ankle: float,
 ) -> None:
     """The base's desired accelerations, the horizontal ones left to balance.
 
     It is no higher than the standing legs reach, now and as far as their feet stay behind in a
     steady gait, or in the next step.
     """
-    x, y = p.place[0] - legs[p.main].point[0], p.place[1] - legs[p.main].point[1]
-    way = max(p.ahead[0] * p.ahead[0] + p.ahead[1] * p.ahead[1], x * x + y * y)
+    x, y = stride.place[0] - legs[clock.main].point[0], stride.place[1] - legs[clock.main].point[1]
+    way = max(stride.ahead[0] * stride.ahead[0] + stride.ahead[1] * stride.ahead[1], x * x + y * y)
     trail = 0.5 * math.sqrt(way) + g.trail
     low = min(
         g.height,
-        math.sqrt(max(g.knee * g.knee - trail * trail, 0.01)) + ankle + _lower(g, o, p, legs),
+        math.sqrt(max(g.knee * g.knee - trail * trail, 0.01))
+        + ankle
+        + _lower(g, o, clock, ground, stride, legs),
     )
     for leg in range(LEGS):
         one = legs[leg]
@@ -236,28 +261,32 @@ def desired_accelerations(
             reach = math.sqrt(max(most, 0.25 * g.leg * g.leg)) + ankle
             low = min(low, reach + (one.point[2] if g.scan_x > 0 else 0.0))
     k = g.height_rate
-    climb = p.rise[0] * p.speed[0] + p.rise[1] * p.speed[1]
-    up = k * k * (low - p.height) - 2.0 * k * (p.speed[2] - climb)
-    p.a[0] = p.a[1] = 0.0
-    p.a[2] = min(max(up, -CLIMB), CLIMB)
-    p.lean = sin(min(g.lean[0] + g.lean[1] * p.command[0], g.lean[2]))
+    climb = ground.rise[0] * pelvis.speed[0] + ground.rise[1] * pelvis.speed[1]
+    up = k * k * (low - pelvis.height) - 2.0 * k * (pelvis.speed[2] - climb)
+    wanted.a[0] = wanted.a[1] = 0.0
+    wanted.a[2] = min(max(up, -CLIMB), CLIMB)
+    wanted.lean = sin(min(g.lean[0] + g.lean[1] * clock.command[0], g.lean[2]))
     k = g.tilt_rate
-    p.alpha[0] = k * k * R[1, 2] - 2.0 * k * p.turning[0]
-    p.alpha[1] = k * k * (p.lean - R[0, 2]) - 2.0 * k * p.turning[1]
-    turned = p.command[2] * (0.5 * p.step - p.since)  # of the main foot against the pelvis
-    p.alpha[2] = g.turn_rate * (p.command[2] - p.turning[2])
-    p.alpha[2] += g.yaw_rate * g.yaw_rate * (legs[p.main].yaw - turned)
+    wanted.alpha[0] = k * k * R[1, 2] - 2.0 * k * pelvis.turning[0]
+    wanted.alpha[1] = k * k * (wanted.lean - R[0, 2]) - 2.0 * k * pelvis.turning[1]
+    turned = clock.command[2] * (
+        0.5 * clock.step - clock.since
+    )  # of the main foot against the pelvis
+    wanted.alpha[2] = g.turn_rate * (clock.command[2] - pelvis.turning[2])
+    wanted.alpha[2] += g.yaw_rate * g.yaw_rate * (legs[clock.main].yaw - turned)
     for i in range(3):
-        p.alpha[i] = min(max(p.alpha[i], -g.most_turning), g.most_turning)
+        wanted.alpha[i] = min(max(wanted.alpha[i], -g.most_turning), g.most_turning)
 
 
 @inlined
-def _lower(g: Any, o: Floats, p: Any, legs: Records) -> float:
+def _lower(
+    g: Biped, o: Floats, clock: Clock, ground: Ground, stride: Stride, legs: Records
+) -> float:
     """How much lower than the plane in their middle the foothold or the next one is [m], or 0."""
     if g.scan_x == 0:
         return 0.0
-    main = legs[p.main]
-    middle = 0.5 * p.rise[0] * (main.point[0] + p.place[0])
-    middle += 0.5 * p.rise[1] * (main.point[1] + p.place[1])
-    following = height_at(g, o, p, p.place[0], p.place[1])
+    main = legs[clock.main]
+    middle = 0.5 * ground.rise[0] * (main.point[0] + stride.place[0])
+    middle += 0.5 * ground.rise[1] * (main.point[1] + stride.place[1])
+    following = height_at(g, o, ground, stride.place[0], stride.place[1])
     return min(min(main.point[2], following) - middle, 0.0)

@@ -8,7 +8,6 @@ It ends on its way down: the foot meets the ground earlier or later, as the grou
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from dynenvs.agents.experts.common.curves import (
     glide,
@@ -20,7 +19,7 @@ from dynenvs.agents.experts.common.curves import (
     smooth_step,
 )
 from dynenvs.agents.experts.humanoid.legs import find_tilt
-from dynenvs.agents.experts.humanoid.records import LEGS, TWIST
+from dynenvs.agents.experts.humanoid.records import LEGS, TWIST, Biped, Clock, Ground, Leg, Stride
 from dynenvs.agents.experts.humanoid.terrain import aim, rise_over
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records
@@ -32,7 +31,9 @@ RAMP, RAMP_UP = 0.25, 0.18  # of a swing's acceleration, and upwards, in a part 
 
 
 @inlined
-def set_goals(g: Any, o: Floats, p: Any, legs: Records) -> None:
+def set_goals(
+    g: Biped, o: Floats, clock: Clock, ground: Ground, stride: Stride, legs: Records
+) -> None:
     """Accelerations of all soles, turning and then linear."""
     for leg in range(LEGS):
         one = legs[leg]
@@ -40,14 +41,14 @@ def set_goals(g: Any, o: Floats, p: Any, legs: Records) -> None:
             for k in range(TWIST):
                 one.goal[k] = 0.0
             _lie_down(g, one)
-        elif one.phase < p.duty:  # it is late
+        elif one.phase < clock.duty:  # it is late
             _come_down(g, one)
         else:
-            _swing(g, o, p, one)
+            _swing(g, o, clock, ground, stride, one)
 
 
 @inlined
-def _lie_down(g: Any, one: Any) -> None:
+def _lie_down(g: Biped, one: Leg) -> None:
     """A standing sole that has tipped about an edge turns flat again."""
     k = g.flat_rate
     for i in range(2):
@@ -55,7 +56,7 @@ def _lie_down(g: Any, one: Any) -> None:
 
 
 @inlined
-def _come_down(g: Any, one: Any) -> None:
+def _come_down(g: Biped, one: Leg) -> None:
     """The foot comes straight down while its sole turns flat."""
     k = g.swing_rate
     for i in range(2):
@@ -66,28 +67,28 @@ def _come_down(g: Any, one: Any) -> None:
 
 
 @inlined
-def _swing(g: Any, o: Floats, p: Any, one: Any) -> None:
+def _swing(g: Biped, o: Floats, clock: Clock, ground: Ground, stride: Stride, one: Leg) -> None:
     """From where the foot is to its next place, up and down, toe down and up again."""
     if g.scan_x > 0:
-        aim(g, o, p, one)
+        aim(g, o, ground, stride, one)
         find_tilt(one)
-    f, h = p.frequency, g.period
-    k = g.swing_rate * (1.0 + g.hurry[1] * smooth_step(p.moved / g.hurry[0]))
-    elapsed, whole = (one.phase - p.duty) / f, (1.0 - p.duty) / f
+    f, h = clock.frequency, g.period
+    k = g.swing_rate * (1.0 + g.hurry[1] * smooth_step(stride.moved / g.hurry[0]))
+    elapsed, whole = (one.phase - clock.duty) / f, (1.0 - clock.duty) / f
     done = elapsed / whole
     rest = 1.0 - glide(phase_warp(done, g.phase_warp), RAMP, RAMP)
     rest = math.sqrt(rest * rest + LAST * LAST)
     rate = _rate(done, g.phase_warp) / whole / rest
     jerk = (_rate((elapsed + h) / whole, g.phase_warp) / whole / rest - rate) / h
     pull = k * k * smooth_step(4.0 * done - 2.5)  # in the end the place alone counts
-    x, y = p.place[0] - one.point[0], p.place[1] - one.point[1]
-    yaw = p.command[2] * (p.left + 0.5 * p.step) - one.yaw
+    x, y = stride.place[0] - one.point[0], stride.place[1] - one.point[1]
+    yaw = clock.command[2] * (clock.left + 0.5 * clock.step) - one.yaw
     v = one.velocity
     one.goal[2] = (jerk + pull + 2.0 * k * rate) * yaw - 2.0 * k * v[2]
     one.goal[3] = (jerk + pull + 2.0 * k * rate) * x - 2.0 * k * v[3]
     one.goal[4] = (jerk + pull + 2.0 * k * rate) * y - 2.0 * k * v[4]
     # The toe hangs while the foot is well above the ground
-    part, most = HANGING * whole, g.heel * p.command[0]
+    part, most = HANGING * whole, g.heel * clock.command[0]
     since = elapsed - 0.5 * (whole - part)
     pitch = most * hop(since / part, RAMP)
     turn = most * hop_rate(since / part, RAMP) / part
@@ -97,7 +98,7 @@ def _swing(g: Any, o: Floats, p: Any, one: Any) -> None:
     one.goal[0] = x * bend + c * (c * (one.tilt[0] + x * pitch) + 2.0 * (x * turn - v[0]))
     one.goal[1] = y * bend + c * (c * (one.tilt[1] + y * pitch) + 2.0 * (y * turn - v[1]))
     if g.scan_x > 0:
-        one.goal[5] = rise_over(g, o, p, one, elapsed, whole)
+        one.goal[5] = rise_over(g, o, ground, stride, one, elapsed, whole)
         return
     up, rise = _rise(g, elapsed, whole)
     _, later = _rise(g, elapsed + h, whole)
@@ -105,7 +106,7 @@ def _swing(g: Any, o: Floats, p: Any, one: Any) -> None:
 
 
 @inlined
-def _rise(g: Any, elapsed: float, whole: float) -> tuple[float, float]:
+def _rise(g: Biped, elapsed: float, whole: float) -> tuple[float, float]:
     """Height and vertical speed of a swing, which meets the ground on its way down."""
     sinking = g.landing * whole  # in which it reaches its landing speed
     over = max(elapsed - whole + sinking, 0.0) / sinking

@@ -9,10 +9,9 @@ for that.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from dynenvs.agents.experts.common.scan import fit_plane, ground_height
-from dynenvs.agents.experts.humanoid.records import LEGS
+from dynenvs.agents.experts.humanoid.records import LEGS, Biped, Clock, Ground, Leg, Memo, Stride
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Floats, Records, WorkView
@@ -28,13 +27,15 @@ STEEP = 0.32  # slope from which on there is one, too
 
 
 @inlined
-def height_at(g: Any, o: Floats, p: Any, x: float, y: float) -> float:
+def height_at(g: Biped, o: Floats, ground: Ground, x: float, y: float) -> float:
     """Height of the ground at (x, y) in the frame [m]."""
-    return float(p.level + ground_height(g, o, x, y))
+    return float(ground.level + ground_height(g, o, x, y))
 
 
 @kernel
-def fit_sole(g: Any, o: Floats, p: Any, x: float, y: float, yaw: float, normal: Floats) -> float:
+def fit_sole(
+    g: Biped, o: Floats, ground: Ground, x: float, y: float, yaw: float, normal: Floats
+) -> float:
     """The ground under a sole with its middle at (x, y): its normal; height on which it rests [m].
 
     At an edge a sole lies level on what is higher.
@@ -45,7 +46,7 @@ def fit_sole(g: Any, o: Floats, p: Any, x: float, y: float, yaw: float, normal: 
     for k in range(ALONG * ACROSS):
         a = g.sole_size[0] * (2.0 * (k // ACROSS) / (ALONG - 1.0) - 1.0)
         b = g.sole_size[1] * (2.0 * (k % ACROSS) / (ACROSS - 1.0) - 1.0)
-        z = height_at(g, o, p, x + c * a - s * b, y + s * a + c * b)
+        z = height_at(g, o, ground, x + c * a - s * b, y + s * a + c * b)
         mean += z / (ALONG * ACROSS)
         along, across = along + a * z, across + b * z
         xx, yy = xx + a * a, yy + b * b
@@ -55,7 +56,7 @@ def fit_sole(g: Any, o: Floats, p: Any, x: float, y: float, yaw: float, normal: 
     for k in range(ALONG * ACROSS):
         a = g.sole_size[0] * (2.0 * (k // ACROSS) / (ALONG - 1.0) - 1.0)
         b = g.sole_size[1] * (2.0 * (k % ACROSS) / (ACROSS - 1.0) - 1.0)
-        z = height_at(g, o, p, x + c * a - s * b, y + s * a + c * b)
+        z = height_at(g, o, ground, x + c * a - s * b, y + s * a + c * b)
         apart = z - mean - u * a - v * b
         low, high = min(low, apart), max(high, apart)
     if high - low > UNEVEN or u * u + v * v > STEEP * STEEP:
@@ -67,16 +68,16 @@ def fit_sole(g: Any, o: Floats, p: Any, x: float, y: float, yaw: float, normal: 
 
 
 @inlined
-def look_at_ground(g: Any, o: Floats, p: Any) -> None:
+def look_at_ground(g: Biped, o: Floats, ground: Ground) -> None:
     """The plane of the scanned ground, and the height above it instead of that observed."""
-    o[0] = fit_plane(g, o, p)
-    p.level = o[0]
+    o[g.at_height] = fit_plane(g, o, ground)
+    ground.level = o[g.at_height]
 
 
 @inlined
-def feel_ground(g: Any, p: Any, w: WorkView, legs: Records, o: Floats) -> None:
+def feel_ground(g: Biped, ground: Ground, w: WorkView, legs: Records, o: Floats) -> None:
     """The ground under each sole, and how far the sole seems to lie on it; needs the poses."""
-    p.level = o[0]
+    ground.level = o[g.at_height]
     for leg in range(LEGS):
         one = legs[leg]
         pose = w.pose[one.body]
@@ -85,15 +86,15 @@ def feel_ground(g: Any, p: Any, w: WorkView, legs: Records, o: Floats) -> None:
         x, y = x + pose.p[0], y + pose.p[1]
         n = one.normal
         yaw = atan2(R[1, 0], R[0, 0])
-        one.ground = fit_sole(g, o, p, x, y, yaw, n)
-        _take_seat(g, o, p, one, x, y, z + pose.p[2], yaw)
+        one.ground = fit_sole(g, o, ground, x, y, yaw, n)
+        _take_seat(g, o, ground, one, x, y, z + pose.p[2], yaw)
         skew = (R[0, 2] - n[0]) ** 2 + (R[1, 2] - n[1]) ** 2 + (R[2, 2] - n[2]) ** 2
         one.flatness = 1.0 / (1.0 + skew / (g.skew * g.skew))
 
 
 @inlined
 def _take_seat(
-    g: Any, o: Floats, p: Any, one: Any, x: float, y: float, z: float, yaw: float
+    g: Biped, o: Floats, ground: Ground, one: Leg, x: float, y: float, z: float, yaw: float
 ) -> None:
     """The middle and the size of the part of a sole that the ground carries.
 
@@ -106,7 +107,7 @@ def _take_seat(
     for k in range(SEATS * ACROSS):
         a = g.sole_size[0] * (2.0 * (k // ACROSS) / (SEATS - 1.0) - 1.0)
         b = g.sole_size[1] * (2.0 * (k % ACROSS) / (ACROSS - 1.0) - 1.0)
-        share = _carried(height_at(g, o, p, x + c * a - s * b, y + s * a + c * b), level, one)
+        share = _carried(height_at(g, o, ground, x + c * a - s * b, y + s * a + c * b), level, one)
         total += share
         a1, b1, a2, b2 = a1 + share * a, b1 + share * b, a2 + share * a * a, b2 + share * b * b
         full_a, full_b = full_a + a * a, full_b + b * b
@@ -122,7 +123,7 @@ def _take_seat(
 
 
 @inlined
-def _carried(height: float, level: float, one: Any) -> float:
+def _carried(height: float, level: float, one: Leg) -> float:
     """How far ground of this height carries a sole: all of it where there is no edge."""
     if one.normal[2] < 1.0:
         return 1.0
@@ -130,7 +131,7 @@ def _carried(height: float, level: float, one: Any) -> float:
 
 
 @kernel
-def carried_share(g: Any, o: Floats, p: Any, x: float, y: float, yaw: float) -> float:
+def carried_share(g: Biped, o: Floats, ground: Ground, x: float, y: float, yaw: float) -> float:
     """Share of a sole with its middle at (x, y), and a margin about it, that the ground carries."""
     c, s = cos(yaw), sin(yaw)
     top, mean = -math.inf, 0.0
@@ -138,7 +139,7 @@ def carried_share(g: Any, o: Floats, p: Any, x: float, y: float, yaw: float) -> 
         for k in range(SEATS * ACROSS):
             a = (g.sole_size[0] + g.margin) * (2.0 * (k // ACROSS) / (SEATS - 1.0) - 1.0)
             b = (g.sole_size[1] + g.margin) * (2.0 * (k % ACROSS) / (ACROSS - 1.0) - 1.0)
-            z = height_at(g, o, p, x + c * a - s * b, y + s * a + c * b)
+            z = height_at(g, o, ground, x + c * a - s * b, y + s * a + c * b)
             if turn == 0:
                 top = max(top, z)
             else:
@@ -147,27 +148,41 @@ def carried_share(g: Any, o: Floats, p: Any, x: float, y: float, yaw: float) -> 
 
 
 @inlined
-def choose_foothold(g: Any, o: Floats, p: Any, legs: Records, old: Any, new: Any) -> None:
+def choose_foothold(
+    g: Biped,
+    o: Floats,
+    clock: Clock,
+    ground: Ground,
+    stride: Stride,
+    legs: Records,
+    old: Memo,
+    new: Memo,
+) -> None:
     """Move the next foothold away from edges: for and back, and a little to the side."""
-    one = legs[1 - p.main]
+    one = legs[1 - clock.main]
     if one.stands:
         new.swings = 0.0
         return
     new.swings = 1.0
-    yaw = p.command[2] * (p.left + 0.5 * p.step)
-    keep = FREE * p.frequency / max(1.0 - one.phase, 0.01)
+    yaw = clock.command[2] * (clock.left + 0.5 * clock.step)
+    keep = FREE * clock.frequency / max(1.0 - one.phase, 0.01)
     keep *= g.keep * keep
     best = math.inf
     for k in range(MOVES_X * MOVES_Y):
         dx, dy = MOVE * (k // MOVES_Y - MOVES_X // 2), MOVE * (k % MOVES_Y - MOVES_Y // 2)
-        lacks = g.edge * (1.0 - carried_share(g, o, p, p.place[0] + dx, p.place[1] + dy, yaw))
+        lacks = g.edge * (
+            1.0 - carried_share(g, o, ground, stride.place[0] + dx, stride.place[1] + dy, yaw)
+        )
         cost = lacks * lacks + dx * dx + dy * dy
         if old.swings > 0.0:
             cost += keep * ((dx - old.shift[0]) ** 2 + (dy - old.shift[1]) ** 2)
         if cost < best:
             best = cost
             new.shift[0], new.shift[1] = dx, dy
-    p.place[0], p.place[1] = p.place[0] + new.shift[0], p.place[1] + new.shift[1]
+    stride.place[0], stride.place[1] = (
+        stride.place[0] + new.shift[0],
+        stride.place[1] + new.shift[1],
+    )
 
 
 @inlined
@@ -178,7 +193,7 @@ def _toward(way: float, speed: float, last: float, time: float, most: float) -> 
 
 
 @kernel
-def highest(g: Any, o: Floats, p: Any, one: Any, x1: float, y1: float) -> float:
+def highest(g: Biped, o: Floats, ground: Ground, one: Leg, x1: float, y1: float) -> float:
     """The highest ground that a sole meets from where it is to (x1, y1) [m]."""
     x, y = one.point[0], one.point[1]
     c, s = cos(one.yaw), sin(one.yaw)
@@ -187,22 +202,24 @@ def highest(g: Any, o: Floats, p: Any, one: Any, x1: float, y1: float) -> float:
         part = (k // ALONG) / 3.0
         a = g.sole_size[0] * (2.0 * (k % ALONG) / (ALONG - 1.0) - 1.0)
         px, py = x + part * (x1 - x) + c * a, y + part * (y1 - y) + s * a
-        top = max(top, height_at(g, o, p, px, py))
+        top = max(top, height_at(g, o, ground, px, py))
     return top
 
 
 @inlined
-def aim(g: Any, o: Floats, p: Any, one: Any) -> None:
+def aim(g: Biped, o: Floats, ground: Ground, stride: Stride, one: Leg) -> None:
     """The ground below the next foothold."""
-    one.ground = fit_sole(g, o, p, p.place[0], p.place[1], one.yaw, one.normal)
+    one.ground = fit_sole(g, o, ground, stride.place[0], stride.place[1], one.yaw, one.normal)
 
 
 @inlined
-def rise_over(g: Any, o: Floats, p: Any, one: Any, elapsed: float, whole: float) -> float:
+def rise_over(
+    g: Biped, o: Floats, ground: Ground, stride: Stride, one: Leg, elapsed: float, whole: float
+) -> float:
     """Vertical acceleration of a swinging foot: up, over what is in the way, down to its place."""
     done, left = elapsed / whole, whole - elapsed
     down = one.ground
-    top = max(highest(g, o, p, one, p.place[0], p.place[1]), down)
+    top = max(highest(g, o, ground, one, stride.place[0], stride.place[1]), down)
     z, speed, most = one.point[2], one.velocity[5], g.most_swing[5]
     if done < g.apex:
         time = max((g.apex - done) * whole, 0.05)

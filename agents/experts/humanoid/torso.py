@@ -6,9 +6,7 @@ by its own direction instead of by the angle between them, that moves the pelvis
 
 from __future__ import annotations
 
-from typing import Any
-
-from dynenvs.agents.experts.humanoid.records import JOINTS, LEGS, TORSO
+from dynenvs.agents.experts.humanoid.records import JOINTS, LEGS, TORSO, Biped, Clock, Wanted
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.triples import cross, dot, entries
@@ -18,16 +16,20 @@ FIRST = ROOT + JOINTS * LEGS  # the torso's first coordinate
 
 
 @inlined
-def hold_torso(w: WorldView, g: Any, p: Any, acc: Floats) -> None:
-    """Accelerations of the torso's joints; needs the equations of motion and p.alpha."""
+def hold_torso(w: WorldView, g: Biped, clock: Clock, wanted: Wanted, acc: Floats) -> None:
+    """Accelerations of the torso's joints; needs the equations of motion and wanted.alpha."""
     body = w.dofs[FIRST + TORSO - 1].body
     R, v, drift = w.pose[body].R, w.body[body].v, w.body[body].a
     k = g.torso_rate
-    yaw = g.pose[0] + g.swing[0] * p.command[0] - w.q[FIRST + TURN - ROOT]
+    yaw = g.pose[0] + g.swing[0] * clock.command[0] - w.q[FIRST + TURN - ROOT]
     x = k * k * R[1, 2] - 2.0 * k * v[0]
-    y = k * k * (p.lean - R[0, 2]) - 2.0 * k * v[1]
-    z = k * k * yaw + 2.0 * k * (p.command[2] - v[2])
-    t = (x - p.alpha[0] - drift[0], y - p.alpha[1] - drift[1], z - p.alpha[2] - drift[2])
+    y = k * k * (wanted.lean - R[0, 2]) - 2.0 * k * v[1]
+    z = k * k * yaw + 2.0 * k * (clock.command[2] - v[2])
+    t = (
+        x - wanted.alpha[0] - drift[0],
+        y - wanted.alpha[1] - drift[1],
+        z - wanted.alpha[2] - drift[2],
+    )
     a, b, c = entries(w.S[FIRST], 0), entries(w.S[FIRST + 1], 0), entries(w.S[FIRST + 2], 0)
     bc, ca, ab = cross(b, c), cross(c, a), cross(a, b)
     size = max(dot(a, bc), 0.2)  # one where the torso is upright on the pelvis

@@ -16,7 +16,7 @@ without that, the controller takes what it sees as it is, and the ground for dry
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 from dynenvs.agents.experts.common.memory import open_memory
 from dynenvs.agents.experts.common.motion import put_actions
@@ -46,13 +46,36 @@ from dynenvs.agents.experts.humanoid.plan import (
 from dynenvs.agents.experts.humanoid.records import (
     BIPED,
     CARRIED,
+    CLOCK,
+    CLOCK_AT,
+    GROUND,
+    GROUND_AT,
     JOINTS,
+    KNOWN,
+    KNOWN_AT,
     LEG,
     LEGS,
+    LEGS_AT,
+    LOAD,
+    LOAD_AT,
     MEMO,
-    PLAN,
+    PELVIS,
+    PELVIS_AT,
+    STRIDE,
+    STRIDE_AT,
     TORSO,
     UPPER,
+    WANTED,
+    WANTED_AT,
+    Biped,
+    Clock,
+    Ground,
+    Known,
+    Load,
+    Memo,
+    Pelvis,
+    Stride,
+    Wanted,
 )
 from dynenvs.agents.experts.humanoid.swing import set_goals
 from dynenvs.agents.experts.humanoid.terrain import choose_foothold, feel_ground, look_at_ground
@@ -67,8 +90,7 @@ from dynenvs.memory.views import raw, vector
 from dynenvs.simd.elementary import cos, sin
 from dynenvs.simulation.progress import claim, leave
 
-LEGS_AT = PLAN.itemsize
-ROOM = LEGS_AT + LEGS * LEG.itemsize  # bytes that plan and legs take
+ROOM = LEGS_AT + LEGS * LEG.itemsize  # bytes that the plan's parts and legs take
 
 
 @entry(seconds=18)
@@ -87,8 +109,15 @@ def act(
     arguments, and what it returns, are those of every expert (`BatchController`).
     """
     w, acc, room = open_memory(memory[thread])
-    plan, legs = vector(room, 0, 1, PLAN), vector(room, LEGS_AT, LEGS, LEG)
-    g, p = constants[0], plan[0]
+    g: Biped = constants[0]
+    clock: Clock = vector(room, CLOCK_AT, 1, CLOCK)[0]
+    ground: Ground = vector(room, GROUND_AT, 1, GROUND)[0]
+    pelvis: Pelvis = vector(room, PELVIS_AT, 1, PELVIS)[0]
+    stride: Stride = vector(room, STRIDE_AT, 1, STRIDE)[0]
+    wanted: Wanted = vector(room, WANTED_AT, 1, WANTED)[0]
+    known: Known = vector(room, KNOWN_AT, 1, KNOWN)[0]
+    load: Load = vector(room, LOAD_AT, 1, LOAD)[0]
+    legs = vector(room, LEGS_AT, LEGS, LEG)
     find_legs(w, leg_of_corner, legs, ROOT, JOINTS)
     nu, size = w.header[0].nv - ROOT, observations.shape[1] - CARRIED
     i = claim(progress, thread, observations.shape[0])
@@ -96,78 +125,91 @@ def act(
         o = observations[i]
         old = vector(raw(o[size:], 8 * CARRIED), 0, 1, MEMO)[0]
         new = vector(raw(actions[i, nu:], 8 * CARRIED), 0, 1, MEMO)[0]
-        _estimate(w, g, p, legs, o, old, new)
-        act_later(w, g, p, old)
-        _update_state(w, g, p, legs)
-        plan_step(g, p, legs)
-        choose_pace(g, p, old, new)
+        _estimate(w, g, clock, ground, pelvis, known, load, legs, o, old, new)
+        act_later(w, g, known, old)
+        _update_state(w, g, ground, pelvis, legs)
+        plan_step(g, clock, pelvis, stride, legs)
+        choose_pace(g, clock, stride, old, new)
         if g.scan_x > 0:
-            choose_foothold(g, o, p, legs, old, new)
-        place_pressure(g, p, legs)
-        desired_accelerations(g, o, p, w.pose[BASE].R, legs, -g.sole[2])
-        set_goals(g, o, p, legs)
-        _accelerate(w, g, p, legs, acc)
-        limit_forces(w, g, p, legs, acc)
-        find_torques(w, p, legs, acc)
+            choose_foothold(g, o, clock, ground, stride, legs, old, new)
+        place_pressure(g, clock, stride, load, legs)
+        desired_accelerations(
+            g, o, clock, ground, pelvis, stride, wanted, w.pose[BASE].R, legs, -g.sole[2]
+        )
+        set_goals(g, o, clock, ground, stride, legs)
+        _accelerate(w, g, clock, wanted, load, legs, acc)
+        limit_forces(w, g, load, legs, acc)
+        find_torques(w, load, legs, acc)
         put_actions(w, ROOT, actions[i, :nu])
-        foretell(w, g, p, acc, old, new)
+        foretell(w, g, ground, known, acc, old, new)
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return 0
 
 
 @inlined
-def _estimate(w: WorldView, g: Any, p: Any, legs: Records, o: Floats, old: Any, new: Any) -> None:
+def _estimate(
+    w: WorldView,
+    g: Biped,
+    clock: Clock,
+    ground: Ground,
+    pelvis: Pelvis,
+    known: Known,
+    load: Load,
+    legs: Records,
+    o: Floats,
+    old: Memo,
+    new: Memo,
+) -> None:
     """The state into `w`, from an observation and what the last call carried on."""
-    nu = w.header[0].nv - ROOT
     for leg in range(LEGS):
-        legs[leg].touches = 1 if o[15 + 2 * nu + leg] > 0.5 else 0
-    read_state(w, o, p)
-    p.rise[0] = p.rise[1] = 0.0
+        legs[leg].touches = 1 if o[g.at_foot_contacts + leg] > 0.5 else 0
+    read_state(w, g, o, clock)
+    ground.rise[0] = ground.rise[1] = 0.0
     if g.scan_x > 0:
-        look_at_ground(g, o, p)
-    p.faster = old.faster
-    _read_clock(g, p, old)
-    keep_time(g, p, legs)
-    blend(g, p, legs, o, old, new)
-    read_state(w, o, p)
-    _read_clock(g, p, old)
+        look_at_ground(g, o, ground)
+    clock.faster = old.faster
+    _read_clock(g, clock, old)
+    keep_time(g, clock, legs)
+    blend(g, clock, known, legs, o, old, new)
+    read_state(w, g, o, clock)
+    _read_clock(g, clock, old)
     update_poses(w, w.q, w.pose)
     if g.scan_x > 0:
-        feel_ground(g, p, w, legs, o)
+        feel_ground(g, ground, w, legs, o)
     else:
-        rest_on_feet(g, p, w, legs, o)
-    read_state(w, o, p)
-    _read_clock(g, p, old)
+        rest_on_feet(g, clock, w, legs, o)
+    read_state(w, g, o, clock)
+    _read_clock(g, clock, old)
     update_poses(w, w.q, w.pose)
-    _read_base(w, p)
-    find_soles(w, g, p, legs)
-    feel_slips(g, p, legs, old, new)
-    hold_feet(w, p, legs)
-    p.phase += p.delay * g.period * p.frequency
-    p.phase -= math.floor(p.phase)
-    keep_time(g, p, legs)
+    _read_base(w, ground, pelvis)
+    find_soles(w, g, pelvis, legs)
+    feel_slips(g, clock, known, load, legs, old, new)
+    hold_feet(w, clock, legs)
+    clock.phase += known.delay * g.period * clock.frequency
+    clock.phase -= math.floor(clock.phase)
+    keep_time(g, clock, legs)
 
 
 @inlined
-def _read_clock(g: Any, p: Any, old: Any) -> None:
+def _read_clock(g: Biped, clock: Clock, old: Memo) -> None:
     """The gait's phase by its own clock."""
-    p.phase += old.ahead
-    p.phase -= math.floor(p.phase)
+    clock.phase += old.ahead
+    clock.phase -= math.floor(clock.phase)
 
 
 @inlined
-def _read_base(w: WorldView, p: Any) -> None:
+def _read_base(w: WorldView, ground: Ground, pelvis: Pelvis) -> None:
     """Height, velocity and turning of the base, world axes."""
     R = w.pose[BASE].R
-    p.height = w.q[2] - p.rise[0] * w.q[0] - p.rise[1] * w.q[1]
+    pelvis.height = w.q[2] - ground.rise[0] * w.q[0] - ground.rise[1] * w.q[1]
     for k in range(3):
-        p.speed[k] = w.v[k]
-        p.turning[k] = R[k, 0] * w.v[3] + R[k, 1] * w.v[4] + R[k, 2] * w.v[5]
+        pelvis.speed[k] = w.v[k]
+        pelvis.turning[k] = R[k, 0] * w.v[3] + R[k, 1] * w.v[4] + R[k, 2] * w.v[5]
 
 
 @inlined
-def _update_state(w: WorldView, g: Any, p: Any, legs: Records) -> None:
+def _update_state(w: WorldView, g: Biped, ground: Ground, pelvis: Pelvis, legs: Records) -> None:
     """Equations of motion, centre of mass, angular momentum and soles a little ahead.
 
     Torques act for the whole period: inertia and bias at its start alone would lag behind.
@@ -178,38 +220,42 @@ def _update_state(w: WorldView, g: Any, p: Any, legs: Records) -> None:
     update_poses(w, w.q, w.pose)
     equations_of_motion(w, w.v, g.period - g.lookahead, w.M)
     root, origin = w.body[BASE], w.pose[BASE].p
-    _read_base(w, p)
+    _read_base(w, ground, pelvis)
     for k in range(3):
-        p.center[k] = origin[k] + root.hc[k] / root.mc
-    p.center[2] -= p.rise[0] * p.center[0] + p.rise[1] * p.center[1]
-    angular_momentum(w, p)
-    find_soles(w, g, p, legs)
+        pelvis.center[k] = origin[k] + root.hc[k] / root.mc
+    pelvis.center[2] -= ground.rise[0] * pelvis.center[0] + ground.rise[1] * pelvis.center[1]
+    angular_momentum(w, pelvis)
+    find_soles(w, g, pelvis, legs)
     find_drifts(w, legs)
 
 
 @inlined
-def _accelerate(w: WorldView, g: Any, p: Any, legs: Records, acc: Floats) -> None:
-    """The desired accelerations of all coordinates, and with them p.force and p.moment."""
+def _accelerate(
+    w: WorldView, g: Biped, clock: Clock, wanted: Wanted, load: Load, legs: Records, acc: Floats
+) -> None:
+    """The desired accelerations of all coordinates, and with them load.force and load.moment."""
     R = w.pose[BASE].R
     for k in range(3):
-        acc[k] = p.a[k]
-        acc[3 + k] = R[0, k] * p.alpha[0] + R[1, k] * p.alpha[1] + R[2, k] * p.alpha[2]
-    _swing_arms(w, g, p, acc)
-    hold_torso(w, g, p, acc)
-    leg_accelerations(w, g, p, legs, acc)
-    balance(w, g, p, legs, acc)
+        acc[k] = wanted.a[k]
+        acc[3 + k] = (
+            R[0, k] * wanted.alpha[0] + R[1, k] * wanted.alpha[1] + R[2, k] * wanted.alpha[2]
+        )
+    _swing_arms(w, g, clock, acc)
+    hold_torso(w, g, clock, wanted, acc)
+    leg_accelerations(w, g, wanted, legs, acc)
+    balance(w, g, load, legs, acc)
 
 
 @inlined
-def _swing_arms(w: StateView, g: Any, p: Any, acc: Floats) -> None:
+def _swing_arms(w: StateView, g: Biped, clock: Clock, acc: Floats) -> None:
     """Arms hold their pose and swing against the legs."""
-    angle = 2.0 * math.pi * p.phase
-    rate = 2.0 * math.pi * p.frequency
+    angle = 2.0 * math.pi * clock.phase
+    rate = 2.0 * math.pi * clock.frequency
     k = g.posture_rate
     c, d = cos(angle), sin(angle)
     for i in range(TORSO, UPPER):
         j = ROOT + JOINTS * LEGS + i
-        size = g.swing[i] * p.command[0]
+        size = g.swing[i] * clock.command[0]
         angle_error = g.pose[i] + size * c - w.q[TURN - ROOT + j]
         rate_error = -rate * size * d - w.v[j]
         acc[j] = -rate * rate * size * c + k * k * angle_error + 2.0 * k * rate_error

@@ -6,8 +6,7 @@ filter learns of by what it sees.
 
 from __future__ import annotations
 
-from typing import Any
-
+from dynenvs.agents.experts.pendulum.estimate import Filter
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats, StateView, WorldView
@@ -15,8 +14,17 @@ from dynenvs.simd.elementary import cos, sin
 from dynenvs.simulation.free_motion import free_motion
 
 
+class Chain(Filter):
+    """What the record of its expert has of the chain."""
+
+    spacing: float  # length of a link [m]
+    radius: float  # of a ball [m]
+    pivot: float  # height [m]
+    wall: float  # its x [m]
+
+
 @inlined
-def tip(w: StateView, p: Any) -> tuple[float, float]:
+def tip(w: StateView, p: Chain) -> tuple[float, float]:
     """Place of the tip (x, z) [m]."""
     angle, x, z = 0.0, 0.0, p.pivot
     for j in range(w.header[0].nv):
@@ -27,7 +35,7 @@ def tip(w: StateView, p: Any) -> tuple[float, float]:
 
 
 @inlined
-def push(w: StateView, tau: Floats, p: Any, fx: float, fz: float) -> None:
+def push(w: StateView, tau: Floats, p: Chain, fx: float, fz: float) -> None:
     """tau += J^T f for a force f of the tip on its surroundings [N]."""
     x, z = tip(w, p)
     z -= p.pivot  # of the tip from the pivot ...
@@ -40,12 +48,12 @@ def push(w: StateView, tau: Floats, p: Any, fx: float, fz: float) -> None:
 
 
 @inlined
-def foretell_chain(w: WorldView, p: Any, q: Floats, v: Floats, change: Floats) -> None:
+def foretell_chain(w: WorldView, p: Chain, q: Floats, v: Floats, change: Floats) -> None:
     """Move on by a control period under `w.tau`.
 
     Args:
         m, s, w: the expert's; state and torques are lost.
-        p: record with the fields of FILTER, and the chain's sizes.
+        p: what the expert knows of the chain.
         q, v: from where, then to where, shape (nv,).
         change: scratch, shape (nv,).
     """
@@ -69,7 +77,7 @@ def foretell_chain(w: WorldView, p: Any, q: Floats, v: Floats, change: Floats) -
 
 @inlined
 def _stop(
-    w: WorldView, p: Any, v: Floats, change: Floats, nx: float, nz: float, gap: float
+    w: WorldView, p: Chain, v: Floats, change: Floats, nx: float, nz: float, gap: float
 ) -> bool:
     """Stop the tip at a surface with the normal (nx, nz), `gap` away [m], if v would pass it.
 

@@ -20,15 +20,15 @@ It remembers what it foresees (`chain_estimate.py`), no more.  From an estimate:
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
-from dynenvs.agents.experts.common.memory import TIMES, open_memory, set_times
-from dynenvs.agents.experts.pendulum.chain_estimate import foretell_chain, push, tip
+from dynenvs.agents.experts.common.fields import dtype_of
+from dynenvs.agents.experts.common.memory import open_memory, set_common
+from dynenvs.agents.experts.pendulum.chain_estimate import Chain, foretell_chain, push, tip
 from dynenvs.agents.experts.pendulum.estimate import (
-    FILTER,
     blend,
     carried_by,
     carry,
@@ -40,7 +40,6 @@ from dynenvs.jit.compiled import entry, inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, Records, StateView, WorldView
-from dynenvs.memory.records import record_type
 from dynenvs.memory.views import vector
 from dynenvs.simd.elementary import asin, atan2, cos, hypot, sin
 from dynenvs.simulation.progress import claim, leave
@@ -59,17 +58,17 @@ PRESS_ASIDE = 0.02  # distance aside of the target that it needs [m]
 BENT = 1e-8  # of 1 - cos of an arc's half bend: a step of Newton's method that is its last
 MOST_STEPS = 50  # of Newton's method; 6 are the most with 2 to 15 links
 
-SETTINGS = record_type(
-    [
-        *TIMES,
-        *FILTER,
-        ("spacing", "f8"),  # length of a link [m]
-        ("radius", "f8"),  # of a ball [m]
-        ("pivot", "f8"),  # height [m]
-        ("wall", "f8"),  # its x [m]
-        ("press", "f8"),  # [N]
-    ]
-)
+
+class Settings(Chain):
+    """What the expert knows of its robot."""
+
+    at_hinge_angles: int
+    at_hinge_velocities: int
+    at_target: int
+    press: float  # [N]
+
+
+SETTINGS = dtype_of(Settings)
 
 
 @entry(seconds=2)
@@ -94,7 +93,8 @@ def act(
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         for j in range(n):
-            q[j], v[j] = observations[i, j], observations[i, n + j]
+            q[j] = observations[i, p.at_hinge_angles + j]
+            v[j] = observations[i, p.at_hinge_velocities + j]
         tail = actions[i, n:]
         blend(p, observations[i], tail, q, v)
         for j in range(n):
@@ -117,7 +117,7 @@ def act(
 
 
 @inlined
-def _track(w: WorldView, p: Any, acceleration: Floats) -> None:
+def _track(w: WorldView, p: Settings, acceleration: Floats) -> None:
     """Torques into `w.tau` [N m] that give the hinges an acceleration, touched by nothing.
 
     They act for a whole period, so inertia and bias are those in its middle, where damping is the
@@ -140,14 +140,14 @@ def _track(w: WorldView, p: Any, acceleration: Floats) -> None:
 
 
 @inlined
-def _plan(w: StateView, p: Any, o: Floats, q_ref: Floats) -> tuple[float, float]:
+def _plan(w: StateView, p: Settings, o: Floats, q_ref: Floats) -> tuple[float, float]:
     """Writes the next pose into `q_ref`, from the state and the target of the observation `o`.
 
     Returns the force to press with (x, z) [N].
     """
     n = w.header[0].nv
     x, z = tip(w, p)
-    target_x, target_z = o[2 * n + 4], o[2 * n + 5]
+    target_x, target_z = o[p.at_target], o[p.at_target + 1]
     on_wall = target_z > p.radius + 1e-6
     height = p.wall - p.radius - x if on_wall else z - p.radius
     aside = abs(z - target_z) if on_wall else abs(x - target_x)
@@ -176,7 +176,7 @@ def _plan(w: StateView, p: Any, o: Floats, q_ref: Floats) -> tuple[float, float]
 
 
 @inlined
-def _room(p: Any, n: int, turn: float) -> float:
+def _room(p: Settings, n: int, turn: float) -> float:
     """How far from the pivot the tip may be in a direction, clear of floor and wall [m]."""
     room = STRETCH * n * p.spacing
     down, right = cos(turn), sin(turn)
@@ -188,7 +188,7 @@ def _room(p: Any, n: int, turn: float) -> float:
 
 
 @inlined
-def bend_arc(p: Any, n: int, turn: float, reach: float, side: float, q: Floats) -> None:
+def bend_arc(p: Settings, n: int, turn: float, reach: float, side: float, q: Floats) -> None:
     """Hinge angles with the tip at a place given by direction [rad] and distance [m] of the pivot.
 
     n links, each bent by 2 x against the one before, span a chord of spacing sin(n x) / sin(x).
@@ -237,7 +237,7 @@ class ChainController(BatchController):
         self.carried = carried_by(task)
         settings = np.zeros(1, SETTINGS)
         set_filter(settings, task)
-        set_times(settings, task)
+        set_common(settings, task)
         for name in ("spacing", "radius", "pivot", "wall"):
             settings[name] = task.options[name]
         settings["press"] = PRESS * task.options["weight"]

@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
-from dynenvs.agents.experts.common.memory import TIMES, open_memory, set_times
+from dynenvs.agents.experts.common.fields import dtype_of
+from dynenvs.agents.experts.common.memory import open_memory, set_common
 from dynenvs.agents.experts.pendulum.estimate import (
-    FILTER,
     HEAD,
+    Filter,
     blend,
     carried_by,
     carry,
@@ -40,7 +41,6 @@ from dynenvs.envs.pendulum.double_pendulum import DoublePendulumTask
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.kinematics.poses import update_kinematics
 from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, Records, WorkView, WorldView
-from dynenvs.memory.records import record_type
 from dynenvs.memory.views import vector
 from dynenvs.simd.elementary import atan2, tanh
 from dynenvs.simulation.progress import claim, leave
@@ -57,16 +57,20 @@ BEND_SPEED = 0.6  # shoulder velocity at which it is nearly in full [rad/s]
 BEND_ENERGY = 5.8  # missing energy below which the elbow straightens [J]
 ELBOW_STIFFNESS, ELBOW_DAMPING = 82.0, 15.0  # [1/s^2, 1/s]: 9 rad/s, damping ratio 0.83
 
-SETTINGS = record_type(
-    [
-        *TIMES,
-        *FILTER,
-        ("gain", "f8", (2, 4)),  # the regulator's, one row a motor
-        ("cost", "f8", (4, 4)),
-        ("capture", "f8"),
-        ("upright_energy", "f8"),  # [J]
-    ]
-)
+
+class Settings(Filter):
+    """What the expert knows of its robot."""
+
+    at_shoulder_direction: int
+    at_elbow_direction: int
+    at_joint_velocities: int
+    gain: Annotated[Floats, 2, 4]  # the regulator's, one row a motor
+    cost: Annotated[Floats, 4, 4]
+    capture: float
+    upright_energy: float  # [J]
+
+
+SETTINGS = dtype_of(Settings)
 
 
 @entry(seconds=3)
@@ -88,7 +92,7 @@ def act(
     p, x = constants[0], vector(room, 0, 4, np.float64)
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
-        _read(observations[i], x)
+        _read(p, observations[i], x)
         tail = actions[i, actions.shape[1] - (HEAD + 8) :]
         blend(p, observations[i], tail, x[:2], x[2:])
         if not _hold(w, p, x):
@@ -111,11 +115,11 @@ def act(
 
 
 @inlined
-def _read(observation: Floats, x: Floats) -> None:
+def _read(p: Settings, o: Floats, x: Floats) -> None:
     """State from an observation, angles in [-pi, pi]."""
-    for j in range(2):
-        x[j] = atan2(observation[2 * j + 1], observation[2 * j])
-        x[2 + j] = observation[4 + j]
+    upper, lower, rates = p.at_shoulder_direction, p.at_elbow_direction, p.at_joint_velocities
+    x[0], x[1] = atan2(o[upper + 1], o[upper]), atan2(o[lower + 1], o[lower])
+    x[2], x[3] = o[rates], o[rates + 1]
 
 
 @inlined
@@ -140,7 +144,7 @@ def _quadratic(S: Floats, a: float, b: float, c: float, d: float) -> float:
 
 
 @inlined
-def _hold(w: WorkView, p: Any, x: Floats) -> bool:
+def _hold(w: WorkView, p: Settings, x: Floats) -> bool:
     """The regulator's torques into `w.tau`, if it can capture the pendulum from here."""
     tilt = _wrapped(x[0] - math.pi)
     if _quadratic(p.cost, tilt, x[1], x[2], x[3]) > p.capture:
@@ -155,7 +159,7 @@ def _hold(w: WorkView, p: Any, x: Floats) -> bool:
 
 
 @inlined
-def _pump(w: WorldView, p: Any, x: Floats) -> None:
+def _pump(w: WorldView, p: Settings, x: Floats) -> None:
     """Energy shaping with both motors, by inverse dynamics.
 
     The shoulder pushes along its velocity while energy is missing (Astrom & Furuta, Swinging up a
@@ -230,7 +234,7 @@ class PendulumController(BatchController):
         regulator = hold(plant)
         self.carried = carried_by(task)
         settings = np.zeros(1, SETTINGS)
-        set_times(settings, task)
+        set_common(settings, task)
         set_filter(settings, task)
         settings["gain"][0, : model.nu] = regulator.gain
         settings["cost"] = regulator.cost

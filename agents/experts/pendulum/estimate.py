@@ -10,12 +10,13 @@ what clean sensors say is taken as it is.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
+from dynenvs.agents.experts.common.memory import Common
 from dynenvs.dynamics.crba import crba
 from dynenvs.envs.core.blocks import ANGLE_NOISE, RATE_NOISE
 from dynenvs.envs.core.task import Task
@@ -33,15 +34,17 @@ SUDDEN = 9.0  # times what was felt, that counts at most: a blow looks like nois
 LEAST = 1e-3  # scale of the noise below which nothing is felt
 RUNAWAY = 1e4  # no hinge turns so far or so fast: foreseen by too long steps [rad], [rad/s]
 
-# Fields of an expert's constants, beside TIMES
-FILTER: list[Any] = [
-    ("trust", "f8", (LEVELS, 2, 2)),  # of angle and velocity, for errors of both
-    ("unit", "f8"),  # of velocities that do not fit to angles, for noise of scale 1 [rad/s]
-    ("late", "f8"),  # weight of the last velocity in the mean over a control period
-    ("timestep", "f8"),  # of the physics [s]
-    ("substeps", "i8"),  # in a control period
-    ("seen", "i8"),  # where an observation ends
-]
+
+class Filter(Common):
+    """What the record of an expert that filters has."""
+
+    trust: Annotated[Floats, LEVELS, 2, 2]  # of angle and velocity, for errors of both
+    unit: float  # of velocities that do not fit to angles, for noise of scale 1 [rad/s]
+    late: float  # weight of the last velocity in the mean over a control period
+    timestep: float  # of the physics [s]
+    substeps: int  # in a control period
+    seen: int  # where an observation ends
+
 
 # What is carried on: how many calls there were, the square of the noise's scale, then angles and
 # velocities as they were foretold and as they were seen
@@ -80,11 +83,11 @@ def _scale(level: int) -> float:
 
 
 @inlined
-def blend(p: Any, row: Floats, tail: Floats, q: Floats, v: Floats) -> None:
+def blend(p: Filter, row: Floats, tail: Floats, q: Floats, v: Floats) -> None:
     """Put what was foretold, if anything was, in what is seen.
 
     Args:
-        p: record with the fields of TIMES and FILTER.
+        p: record with the fields of Filter.
         row: an observation, behind it what the last call carried on.
         tail: what this call carries on; what is seen is noted.
         q, v: angles and velocities as they are seen, then as they are estimated, shape (nv,);
@@ -108,7 +111,7 @@ def blend(p: Any, row: Floats, tail: Floats, q: Floats, v: Floats) -> None:
 
 
 @inlined
-def _felt(p: Any, old: Floats, q: Floats, v: Floats) -> float:
+def _felt(p: Filter, old: Floats, q: Floats, v: Floats) -> float:
     """Square of the noise's scale, after what is seen now."""
     n = q.shape[0]
     total = 0.0
@@ -128,12 +131,12 @@ def _turned(angle: float) -> float:
 
 
 @inlined
-def foretell(w: WorldView, p: Any, q: Floats, v: Floats) -> None:
+def foretell(w: WorldView, p: Filter, q: Floats, v: Floats) -> None:
     """Move on by a control period under `w.tau`, where nothing is touched.
 
     Args:
         m, s, w: the expert's; the state is lost.
-        p: record with the fields of TIMES and FILTER.
+        p: record with the fields of Filter.
         q, v: from where, then to where, shape (nv,).
     """
     n = q.shape[0]

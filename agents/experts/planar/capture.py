@@ -15,16 +15,15 @@ step ends, moves the next foothold by as much.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.common.state import mass_entry
+from dynenvs.agents.experts.planar.records import Leg, Plan, Walker
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Records, WorldView
 from dynenvs.simd.elementary import cosh, exp, sinh
 
-GRAVITY = 9.81  # [m/s^2]
 LEAST_HEIGHT = 0.2  # of the centre of mass [m]
 WAIT, WAIT_FROM = 0.1, 0.05  # share by which a clock that is ahead runs slower; cycles of that
 LEAST_FREE = 0.05  # share of the load that is moved along soles, at least
@@ -32,7 +31,7 @@ GATHERING = 0.25  # speed above the present one that steps are planned for, to t
 
 
 @inlined
-def find_capture(w: WorldView, p: Any) -> None:
+def find_capture(w: WorldView, g: Walker, p: Plan) -> None:
     """The capture point, ahead of the hip, and the pendulum's speed; needs the mass matrix."""
     whole = w.body[1]
     center, height = whole.hc[0] / whole.mc - w.q[0], max(whole.hc[2] / whole.mc, LEAST_HEIGHT)
@@ -41,13 +40,13 @@ def find_capture(w: WorldView, p: Any) -> None:
         x += mass_entry(w, j, 0) * w.v[j]
         z += mass_entry(w, j, 1) * w.v[j]
         turn += mass_entry(w, j, ROOT) * w.v[j]
-    p.omega = math.sqrt(GRAVITY / height)
+    p.omega = math.sqrt(g.gravity / height)
     p.drift = (turn + w.q[1] * x + center * z) / (whole.mc * height)
     p.capture = center + p.drift / p.omega
 
 
 @inlined
-def plan_step(g: Any, p: Any, legs: Records) -> None:
+def plan_step(g: Walker, p: Plan, legs: Records) -> None:
     """The next foothold, and where the ground is to push: the ankle's, ahead of the hip."""
     handover, span = 0.5 * (g.duty - 0.5 - g.early), 0.5 * (g.duty - 0.5 + g.early) / p.rate
     at = legs[0].phase - handover
@@ -90,7 +89,7 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
-def _choose_pace(g: Any, p: Any, moved: float) -> None:
+def _choose_pace(g: Walker, p: Plan, moved: float) -> None:
     """Whose next foothold is far from a steady gait's steps quicker; later the clock waits.
 
     moved: how far [m]; who is just slower than commanded has time.
@@ -104,7 +103,7 @@ def _choose_pace(g: Any, p: Any, moved: float) -> None:
 
 
 @inlined
-def press_soles(g: Any, p: Any, legs: Records) -> None:
+def press_soles(g: Walker, p: Plan, legs: Records) -> None:
     """Where each standing sole pushes, and what it carries, so that they push where they should.
 
     The clock passes the load from foot to foot; both push at the same place of their soles, but for
@@ -132,12 +131,12 @@ def press_soles(g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
-def _age(one: Any) -> float:
+def _age(one: Leg) -> float:
     """Of a stance, in cycles since it was due: negative for a foot that is about to come down."""
     return one.phase if one.phase < 0.75 else one.phase - 1.0
 
 
 @inlined
-def _toed(g: Any, one: Any) -> float:
+def _toed(g: Walker, one: Leg) -> float:
     """How far a foot that is about to leave pushes with its toe alone, 0 to 1."""
     return smooth_step(1.0 - (g.roll_start - _age(one)) / g.toeing)

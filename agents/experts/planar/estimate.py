@@ -8,9 +8,9 @@ velocity.  What a call before has foreseen is blended in, by fixed gains.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from dynenvs.agents.experts.planar.limb import lowest, move_leg, place_leg
+from dynenvs.agents.experts.planar.records import Leg, Plan, Walker
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records, StateView
@@ -24,26 +24,23 @@ REST, TURNS = 0.03, 0.1  # of a standing foot's velocity [m/s] and of its turnin
 
 
 @inlined
-def read_observation(w: StateView, g: Any, p: Any, legs: Records, row: Floats) -> None:
+def read_observation(w: StateView, g: Walker, p: Plan, legs: Records, row: Floats) -> None:
     """State, with x = 0, clock, command, contacts; blended with what was foreseen."""
     nq, nv, root = w.header[0].nq, w.header[0].nv, g.root
-    w.q[0], w.q[1] = 0.0, row[0]
-    at = 1 - root
-    for i in range(root, nq):
-        w.q[i] = row[at + i]
-    at += nq
+    w.q[0], w.q[1] = 0.0, row[g.at_height]
+    at = g.at_velocity
     for i in range(ROOT):
         w.v[i] = row[at + i]
-    at += ROOT - root
+    angles, rates = g.at_joint_angles - root, g.at_joint_velocities - root
+    for i in range(root, nq):
+        w.q[i] = row[angles + i]
     for i in range(root, nv):
-        w.v[i] = row[at + i]
-    at += nv
+        w.v[i] = row[rates + i]
+    at = g.at_gait_phase
     turn = atan2(row[at], row[at + 1]) / (2.0 * math.pi)
-    p.phase, p.command = turn - math.floor(turn), row[at + 2]
-    at += 3
+    p.phase, p.command = turn - math.floor(turn), row[g.at_command]
     if root > ROOT:
-        w.q[ROOT], w.v[ROOT] = row[at], row[at + 1]
-        at += 2
+        w.q[ROOT], w.v[ROOT] = row[g.at_pitch], row[g.at_pitch_rate]
     at_memory = g.seen + 1 + nq + nv
     p.ahead = p.faster = 0.0
     if g.balances:  # a clock of its own
@@ -51,9 +48,10 @@ def read_observation(w: StateView, g: Any, p: Any, legs: Records, row: Floats) -
         p.phase += p.ahead
         p.phase -= math.floor(p.phase)
     p.rate = (1.0 + p.faster) * (g.slow_frequency + g.frequency_slope * p.command)
+    feet = g.at_foot_contacts
     for leg in range(g.legs):
         one = legs[leg]
-        one.touches = 1 if row[at + leg] > 0.5 else 0
+        one.touches = 1 if row[feet + leg] > 0.5 else 0
         own = p.phase + g.offsets[leg]
         one.phase = own - math.floor(own)
     at = g.seen
@@ -83,7 +81,7 @@ def _blend(foreseen: float, seen: float, trust: float, deviation: float) -> floa
 
 
 @inlined
-def stand_on_feet(w: StateView, g: Any, p: Any, legs: Records) -> None:
+def stand_on_feet(w: StateView, g: Walker, p: Plan, legs: Records) -> None:
     """Height and velocity of the hip from the standing legs, the rates of whose joints follow."""
     weight = 1.0 / (HEIGHT * HEIGHT)
     total = weight * w.q[1]
@@ -114,7 +112,7 @@ def stand_on_feet(w: StateView, g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
-def _rest(w: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
+def _rest(w: StateView, g: Walker, p: Plan, leg: int, one: Leg) -> None:
     """Joint rates of a leg whose foot does not move, near those that are observed.
 
     Least squares, one constraint after the other, each with its own standard deviation; the

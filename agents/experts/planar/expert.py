@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
-from dynenvs.agents.experts.common.memory import set_times
+from dynenvs.agents.experts.common.memory import set_common
 from dynenvs.agents.experts.planar import parameters, walk
 from dynenvs.envs.planar.planar_humanoid import PlanarHumanoidTask
 from dynenvs.envs.planar.planar_quadruped import PlanarQuadrupedTask
@@ -36,7 +36,7 @@ class WalkingController(BatchController):
     def know(self, task: PlanarHumanoidTask | PlanarQuadrupedTask) -> Knowledge:
         """Legs, gait and gains."""
         walker = next(make for kind, make in ROBOTS.items() if isinstance(task, kind))()
-        set_times(walker, task)
+        set_common(walker, task)
         walker["seen"] = len(task.observation_space.low)
         walker["root"] = task.root
         balances = task.free_pitch and isinstance(task, PlanarHumanoidTask)
@@ -44,7 +44,7 @@ class WalkingController(BatchController):
             parameters.balance(walker)
         for option in ("slow_frequency", "frequency_slope"):
             walker[option] = task.options[option]
-        walker["weight"] = 9.81 * task.model.bodies["mass"].sum()
+        walker["weight"] = walker["gravity"] * task.model.bodies["mass"].sum()
         self.carried = 1 + task.model.nq + task.model.nv  # the state that it foresees,
         self.carried += 2 + len(task.legs) if balances else 0  # its clock, and which feet stood
         return Knowledge(task.model, walker, np.zeros(0, np.int64), walk.ROOM)

@@ -6,15 +6,14 @@ Links are followed by their rates in the plane, sums of the joints' rates and th
 
 from __future__ import annotations
 
-from typing import Any
-
+from dynenvs.agents.experts.planar.records import Leg, Plan, Walker
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import StateView
 from dynenvs.simd.elementary import cos, sin
 
 
 @inlined
-def place_leg(w: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
+def place_leg(w: StateView, g: Walker, p: Plan, leg: int, one: Leg) -> None:
     """Links, point and tilt of a leg, from the positions."""
     at = g.root + 3 * leg
     q1 = p.pitch + w.q[at]
@@ -33,7 +32,7 @@ def place_leg(w: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
 
 
 @inlined
-def lowest(w: StateView, g: Any, p: Any, leg: int) -> float:
+def lowest(w: StateView, g: Walker, p: Plan, leg: int) -> float:
     """Height of the sole's lowest end from the root's origin [m]."""
     at = g.root + 3 * leg
     q1 = p.pitch + w.q[at]
@@ -45,7 +44,7 @@ def lowest(w: StateView, g: Any, p: Any, leg: int) -> float:
 
 
 @inlined
-def move_leg(w: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
+def move_leg(w: StateView, g: Walker, p: Plan, leg: int, one: Leg) -> None:
     """Rates of its links and velocity of its point, from the velocities; `place_leg` before."""
     at = g.root + 3 * leg
     one.rates[0] = p.turn + w.v[at]
@@ -62,7 +61,7 @@ def move_leg(w: StateView, g: Any, p: Any, leg: int, one: Any) -> None:
 
 @inlined
 def joint_accelerations(
-    g: Any, p: Any, one: Any, ax: float, az: float, turning: float
+    g: Walker, p: Plan, one: Leg, ax: float, az: float, turning: float
 ) -> tuple[float, float, float]:
     """Of hip, knee and ankle, for an acceleration of the point and an angular one of the foot.
 
@@ -87,7 +86,7 @@ def joint_accelerations(
 
 
 @inlined
-def joint_torques(one: Any, x: float, z: float) -> tuple[float, float, float]:
+def joint_torques(one: Leg, x: float, z: float) -> tuple[float, float, float]:
     """Of hip, knee and ankle, by which a force on the point is pushed against: J^T (x, z)."""
     ankle = x * one.foot[1] - z * one.foot[0]
     knee = ankle + x * one.shank[1] - z * one.shank[0]

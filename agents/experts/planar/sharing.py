@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from dynenvs.agents.experts.planar.records import Plan, Walker
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Records
 
@@ -12,7 +11,7 @@ MOST = 2.0  # weights, that the ground is asked for at most
 
 
 @inlined
-def level_force(g: Any, p: Any, legs: Records) -> None:
+def level_force(g: Walker, p: Plan, legs: Records) -> None:
     """Forces whose moment holds the trunk level, too: the least ones, weighed by the shares.
 
     A W A^T y = F and f = W A^T y, where A adds up forces and their moments about the root.  Where
@@ -55,7 +54,7 @@ def level_force(g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
-def _spare_turn(g: Any, p: Any, legs: Records, given: float, whole: float) -> float:
+def _spare_turn(g: Walker, p: Plan, legs: Records, given: float, whole: float) -> float:
     """The load that feet are to carry, less of it where it would turn the trunk.
 
     The least error of the accelerations upward and, at the distance `g.turned`, of the pitch.
@@ -66,13 +65,13 @@ def _spare_turn(g: Any, p: Any, legs: Records, given: float, whole: float) -> fl
         lever += one.place[0] * one.force[1] / given
         along += one.place[1] * one.force[0]
     rest = p.force[2] - along + lever * whole  # of the moment, that they leave
-    up, turn = g.weight / 9.81, p.inertia / g.turned
+    up, turn = g.weight / g.gravity, p.inertia / g.turned
     change = -rest * lever * up * up / (turn * turn + lever * lever * up * up)
     return min(max(whole + change, 0.0), MOST * g.weight)
 
 
 @inlined
-def share_force(g: Any, p: Any, legs: Records) -> None:
+def share_force(g: Walker, p: Plan, legs: Records) -> None:
     """A force for each standing foot, in proportion to its share and within its friction cone."""
     whole = min(max(p.force[1], 0.0), MOST * g.weight)
     x, z = p.force[0], whole

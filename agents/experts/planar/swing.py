@@ -7,10 +7,10 @@ of the same time.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.planar.gait import even_stride, lift, rolling, stride
+from dynenvs.agents.experts.planar.records import Leg, Plan, Walker
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import StateView
 
@@ -18,7 +18,7 @@ STOPPING = 40.0  # rate at which a standing foot's point is brought to rest [1/s
 
 
 @inlined
-def move_foot(w: StateView, g: Any, p: Any, one: Any) -> None:
+def move_foot(w: StateView, g: Walker, p: Plan, one: Leg) -> None:
     """Desired acceleration of a foot's point, and of its turning."""
     k, before, after = g.swing_rate, g.lag * p.rate, g.lookahead * p.rate
     length = p.pace / p.rate
@@ -50,7 +50,7 @@ def move_foot(w: StateView, g: Any, p: Any, one: Any) -> None:
 
 
 @inlined
-def _past_hip(g: Any, p: Any, one: Any, u: float, before: float, after: float) -> float:
+def _past_hip(g: Walker, p: Plan, one: Leg, u: float, before: float, after: float) -> float:
     """Forward acceleration of a stride under the hip, of which a part u is over.
 
     before, after: by which velocities are older, and what is asked for acts later.
@@ -68,7 +68,7 @@ def _past_hip(g: Any, p: Any, one: Any, u: float, before: float, after: float) -
 
 
 @inlined
-def _to_foothold(g: Any, p: Any, one: Any, u: float, before: float, after: float) -> float:
+def _to_foothold(g: Walker, p: Plan, one: Leg, u: float, before: float, after: float) -> float:
     """The same on a stride to the foothold, which would have begun where its remaining way says."""
     k, r = g.swing_rate, p.rate / (1.0 - g.duty - g.landing)
     m0, _, _ = even_stride(u, g.smooth)

@@ -13,7 +13,7 @@ the hip then accelerates forward as the ground's push there makes it.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.common.memory import open_memory
@@ -28,7 +28,7 @@ from dynenvs.agents.experts.planar.limb import (
     move_leg,
     place_leg,
 )
-from dynenvs.agents.experts.planar.records import JOINTS, LEG, LEGS, PLAN, WALKER
+from dynenvs.agents.experts.planar.records import JOINTS, LEG, LEGS, PLAN, WALKER, Leg, Plan, Walker
 from dynenvs.agents.experts.planar.sharing import level_force, share_force
 from dynenvs.agents.experts.planar.swing import move_foot
 from dynenvs.dynamics.motion import equations_of_motion
@@ -50,7 +50,6 @@ from dynenvs.memory.views import vector
 from dynenvs.simulation.progress import claim, leave
 
 PRESSED = 0.08  # phase from which the load goes forward to a foot's toe
-GRAVITY = 9.81  # [m/s^2]
 BRAKING = 3.0  # acceleration against what disturbs, forward or back, at most [m/s^2]
 STRONGEST = 6.0  # acceleration of the trunk up or down that is asked for [m/s^2]
 STOP_RATE = 70.0  # at which it is kept [1/s]
@@ -124,11 +123,11 @@ def act(
 
 
 @inlined
-def _plan(w: WorldView, g: Any, p: Any, legs: Records) -> None:
+def _plan(w: WorldView, g: Walker, p: Plan, legs: Records) -> None:
     """Where to step, and where soles push, for balance."""
     update_poses(w, w.q, w.pose)
     equations_of_motion(w, w.v, g.period, w.M)
-    find_capture(w, p)
+    find_capture(w, g, p)
     plan_step(g, p, legs)
     press_soles(g, p, legs)
     for leg in range(g.legs):
@@ -137,7 +136,7 @@ def _plan(w: WorldView, g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
-def _look_ahead(w: WorldView, g: Any, p: Any, legs: Records, a: Floats) -> None:
+def _look_ahead(w: WorldView, g: Walker, p: Plan, legs: Records, a: Floats) -> None:
     """The state in the middle of the period, and its equations of motion.
 
     Torques act for the whole of it: inertia and bias at its start alone would lag behind.
@@ -156,7 +155,7 @@ def _look_ahead(w: WorldView, g: Any, p: Any, legs: Records, a: Floats) -> None:
 
 
 @inlined
-def _set_point(g: Any, one: Any) -> None:
+def _set_point(g: Walker, one: Leg) -> None:
     """The point of its sole by which a foot stands or is moved."""
     one.rolls = 1 if one.phase > g.roll_start and one.phase < g.roll_end else 0
     if one.phase < g.duty:
@@ -167,7 +166,7 @@ def _set_point(g: Any, one: Any) -> None:
 
 
 @inlined
-def _move_trunk(w: StateView, g: Any, p: Any, legs: Records) -> None:
+def _move_trunk(w: StateView, g: Walker, p: Plan, legs: Records) -> None:
     """Its desired accelerations."""
     speed = min(p.command, _reachable_speed(g, p, legs))
     ax = g.speed_rate * (speed - w.v[0])
@@ -183,7 +182,7 @@ def _move_trunk(w: StateView, g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
-def _reachable_speed(g: Any, p: Any, legs: Records) -> float:
+def _reachable_speed(g: Walker, p: Plan, legs: Records) -> float:
     """Speed at which no standing leg is overstretched before its lift-off [m/s].
 
     It binds in the first steps from standing, when the feet are not yet a stance length apart.
@@ -199,7 +198,7 @@ def _reachable_speed(g: Any, p: Any, legs: Records) -> float:
 
 
 @inlined
-def _reachable_height(w: StateView, g: Any, legs: Records) -> float:
+def _reachable_height(w: StateView, g: Walker, legs: Records) -> float:
     """Height of the hip at which no standing leg is straight, given where its ankle is [m]."""
     highest = math.inf
     for leg in range(g.legs):
@@ -212,7 +211,7 @@ def _reachable_height(w: StateView, g: Any, legs: Records) -> float:
 
 
 @kernel
-def _set_accelerations(w: StateView, g: Any, p: Any, legs: Records, a: Floats) -> None:
+def _set_accelerations(w: StateView, g: Walker, p: Plan, legs: Records, a: Floats) -> None:
     """Of the root and of all joints, for the goals of trunk and feet."""
     a[0], a[1] = p.ax, p.az
     if g.root > ROOT:
@@ -236,7 +235,7 @@ def _mind_stops(w: StateView, at: int, a: Floats) -> None:
 
 
 @kernel
-def _ask_ground(w: WorkView, g: Any, p: Any, a: Floats) -> None:
+def _ask_ground(w: WorkView, g: Walker, p: Plan, a: Floats) -> None:
     """What the ground is to give: the root's rows of M a + h."""
     for r in range(g.root):
         total = w.bias[r]
@@ -246,7 +245,7 @@ def _ask_ground(w: WorkView, g: Any, p: Any, a: Floats) -> None:
 
 
 @inlined
-def _balance(w: WorldView, g: Any, p: Any, legs: Records, a: Floats) -> None:
+def _balance(w: WorldView, g: Walker, p: Plan, legs: Records, a: Floats) -> None:
     """The hip's forward acceleration for which the ground need only push where it should."""
     p.ax = 0.0
     _set_accelerations(w, g, p, legs, a)
@@ -260,18 +259,18 @@ def _balance(w: WorldView, g: Any, p: Any, legs: Records, a: Floats) -> None:
 
 
 @inlined
-def _yield_trunk(g: Any, p: Any) -> None:
+def _yield_trunk(g: Walker, p: Plan) -> None:
     """Let the trunk give way to what the swinging legs do, as if nobody held it, in part.
 
     A hip that went on evenly would take the legs' recoil to the ground.
     """
-    mass = g.weight / GRAVITY
+    mass = g.weight / g.gravity
     p.ax -= g.recoil * (p.force[0] / mass - p.ax)
-    p.az -= g.recoil * (p.force[1] / mass - GRAVITY - p.az)
+    p.az -= g.recoil * (p.force[1] / mass - g.gravity - p.az)
 
 
 @inlined
-def _set_torques(w: WorkView, g: Any, legs: Records, a: Floats) -> None:
+def _set_torques(w: WorkView, g: Walker, legs: Records, a: Floats) -> None:
     """tau = M a + h - J^T f, into `w.tau`."""
     nv = w.header[0].nv
     for i in range(g.root, nv):
@@ -288,7 +287,7 @@ def _set_torques(w: WorkView, g: Any, legs: Records, a: Floats) -> None:
 
 
 @inlined
-def _remember(w: StateView, g: Any, row: Floats) -> None:
+def _remember(w: StateView, g: Walker, row: Floats) -> None:
     """The state and where it goes by itself, behind the actions."""
     nq, nv, h = w.header[0].nq, w.header[0].nv, g.period
     at = nv - g.root
@@ -300,7 +299,7 @@ def _remember(w: StateView, g: Any, row: Floats) -> None:
 
 
 @inlined
-def _foresee(w: ModelView, g: Any, p: Any, legs: Records, a: Floats, row: Floats) -> None:
+def _foresee(w: ModelView, g: Walker, p: Plan, legs: Records, a: Floats, row: Floats) -> None:
     """What accelerations change of it by the next call; for balance the clock, and who stands."""
     nq, nv, h = w.header[0].nq, w.header[0].nv, g.period
     at = nv - g.root + 1

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.agents.experts.common.controller import Action, Knowledge
-from dynenvs.agents.experts.common.memory import set_times
+from dynenvs.agents.experts.common.memory import set_common
 from dynenvs.agents.experts.common.scan import see_ground
 from dynenvs.agents.experts.quadruped.expert import TrottingController
 from dynenvs.agents.experts.quadruped.parameters import GROWTH, quadruped_trot
@@ -54,7 +54,7 @@ class AnyTrottingController(TrottingController):
         gait["slow_frequency"], gait["frequency_slope"] = task.gait
         gait["stance"] = _stance(task, robot, [geom for geom, _, _ in legs])
         gait["mass"] = model.bodies["mass"].sum()
-        set_times(gait, task)
+        set_common(gait, task)
         see_ground(gait, task)
         owner = {geom: leg for leg, (geom, _, _) in enumerate(legs)}
         features = [owner[model.geoms[f.geom_a].name] for f in model.candidates]

@@ -10,9 +10,8 @@ given a part of its share: it comes down at once, wherever in the last centimetr
 from __future__ import annotations
 
 import math
-from typing import Any
 
-from dynenvs.agents.experts.quadruped.records import LEGS, PAIRS
+from dynenvs.agents.experts.quadruped.records import LEGS, PAIRS, Plan, Trot
 from dynenvs.envs.legged.kernel import gait_frequency
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records
@@ -23,7 +22,7 @@ LATE = 0.15  # of the cycle that a foot may stand on while the other pair is not
 
 
 @inlined
-def read_clock(g: Any, p: Any) -> None:
+def read_clock(g: Trot, p: Plan) -> None:
     """Where in the step it is: the pair that carries, since when, and until when."""
     p.frequency = (1.0 + p.faster) * gait_frequency(g, p.command[0], p.command[1])
     p.phase += p.ahead + p.delay * g.period * p.frequency  # when torques will act
@@ -38,7 +37,7 @@ def read_clock(g: Any, p: Any) -> None:
 
 
 @inlined
-def read_contacts(g: Any, p: Any, legs: Records, flags: Floats) -> None:
+def read_contacts(g: Trot, p: Plan, legs: Records, flags: Floats) -> None:
     """Each leg's own phase and flag; flags: shape (LEGS,)."""
     for leg in range(LEGS):
         one = legs[leg]
@@ -48,7 +47,7 @@ def read_contacts(g: Any, p: Any, legs: Records, flags: Floats) -> None:
 
 
 @inlined
-def share_load(g: Any, p: Any, legs: Records) -> None:
+def share_load(g: Trot, p: Plan, legs: Records) -> None:
     """Which feet stand, and how feet and pairs share the weight."""
     overlap = p.duty - 0.5
     p.weight[0] = p.weight[1] = 0.0  # for a while, how much of the pair is down

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
-from dynenvs.agents.experts.common.memory import set_times
+from dynenvs.agents.experts.common.memory import set_common
 from dynenvs.agents.experts.common.scan import see_ground
 from dynenvs.agents.experts.quadruped.parameters import quadruped_trot
 from dynenvs.agents.experts.quadruped.records import CARRIED
@@ -30,7 +30,7 @@ class TrottingController(BatchController):
         """Legs, gait and gains, where the height scan is, and the leg of each contact feature."""
         model = task.level
         gait = quadruped_trot(task.terrain)
-        set_times(gait, task)
+        set_common(gait, task)
         gait["mass"] = model.bodies["mass"].sum()
         see_ground(gait, task)
         return Knowledge(model, gait, task.feet_of(model), ROOM)

@@ -22,10 +22,9 @@ impulse control and model predictive control, 2019).
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from dynenvs.agents.experts.common.state import BASE, mass_entry
-from dynenvs.agents.experts.quadruped.records import JOINTS, LEGS
+from dynenvs.agents.experts.quadruped.records import JOINTS, LEGS, Dual, Leg, Plan, Trot
 from dynenvs.envs.legged.records import ROOT
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.dense import factorise_symmetric, substitute_symmetric
@@ -42,7 +41,7 @@ SLOW = 0.3  # joint velocity below which dry friction is opposed in part [rad/s]
 
 
 @kernel
-def track(w: WorldView, g: Any, p: Any, legs: Records, d: Any) -> bool:
+def track(w: WorldView, g: Trot, p: Plan, legs: Records, d: Dual) -> bool:
     """Torques into `w.tau` for the base's accelerations p.a, p.alpha and the feet's goals.
 
     d: a record of DUAL, scratch.  Needs the legs' Jacobians, the mass matrix and the bias.  Returns
@@ -74,7 +73,7 @@ def track(w: WorldView, g: Any, p: Any, legs: Records, d: Any) -> bool:
 
 
 @inlined
-def _set_up(w: WorldView, g: Any, p: Any, legs: Records, d: Any) -> None:
+def _set_up(w: WorldView, g: Trot, p: Plan, legs: Records, d: Dual) -> None:
     """E, c in d.b, u* in d.u, W; of each foot A, its joints' accelerations, and its price."""
     R = w.pose[BASE].R
     for i in range(ROOT):
@@ -109,7 +108,7 @@ def _set_up(w: WorldView, g: Any, p: Any, legs: Records, d: Any) -> None:
 
 
 @kernel
-def _bend_leg(w: StateView, g: Any, R: Floats, one: Any, leg: int) -> None:
+def _bend_leg(w: StateView, g: Trot, R: Floats, one: Leg, leg: int) -> None:
     """Of a foot A, and its joints' accelerations: with the base's zero, and what those give."""
     r, A, at = one.arm, one.effect, ROOT + JOINTS * leg
     for k in range(3):
@@ -132,7 +131,7 @@ def _bend_leg(w: StateView, g: Any, R: Floats, one: Any, leg: int) -> None:
 
 
 @inlined
-def bend_legs(w: WorldView, g: Any, p: Any, legs: Records) -> None:
+def bend_legs(w: WorldView, g: Trot, p: Plan, legs: Records) -> None:
     """The joints' accelerations for the base's desired ones, by the Jacobians of now."""
     R = w.pose[BASE].R
     for leg in range(LEGS):
@@ -145,7 +144,7 @@ def bend_legs(w: WorldView, g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
-def _distribute(legs: Records, friction: float, d: Any) -> bool:
+def _distribute(legs: Records, friction: float, d: Dual) -> bool:
     """The dual's y and the feet's forces; whether it came to its end."""
     size = 0.0
     for i in range(ROOT):
@@ -191,7 +190,7 @@ def _distribute(legs: Records, friction: float, d: Any) -> bool:
 
 
 @inlined
-def _project(one: Any, friction: float, y: Floats) -> tuple[float, float]:
+def _project(one: Leg, friction: float, y: Floats) -> tuple[float, float]:
     """one.force = P(A'y / r); returns the normal part and the length of the tangential one before.
 
     one.aside: that part's direction.
@@ -220,7 +219,7 @@ def _project(one: Any, friction: float, y: Floats) -> tuple[float, float]:
 
 
 @kernel
-def _value(legs: Records, friction: float, d: Any, y: Floats) -> float:
+def _value(legs: Records, friction: float, d: Dual, y: Floats) -> float:
     """The dual at y; its forces."""
     value = 0.0
     for i in range(ROOT):
@@ -240,7 +239,7 @@ def _value(legs: Records, friction: float, d: Any, y: Floats) -> float:
 
 
 @kernel
-def _expand(legs: Records, friction: float, d: Any) -> float:
+def _expand(legs: Records, friction: float, d: Dual) -> float:
     """The dual's gradient d.slope, whose largest entry comes back, and curvature d.H at y."""
     for i in range(ROOT):
         d.slope[i] = -d.b[i]

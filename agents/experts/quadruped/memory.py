@@ -18,10 +18,9 @@ velocities are as they are seen, and torques act at once.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from dynenvs.agents.experts.common.curves import smooth_step
-from dynenvs.agents.experts.quadruped.records import GROUPS, JOINTS, LEGS
+from dynenvs.agents.experts.quadruped.records import GROUPS, JOINTS, LEGS, Dual, Memo, Plan, Trot
 from dynenvs.envs.legged.records import ROOT
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats, Records, StateView
@@ -37,15 +36,16 @@ LEVEL = 0.15  # gain of the filter of the upward direction
 
 
 @kernel
-def level(g: Any, o: Floats, old: Any, nu: int) -> None:
-    """Filter the upward direction, entries 1 to 3 of the observation."""
+def level(g: Trot, o: Floats, old: Memo) -> None:
+    """Filter the upward direction of the observation."""
     if old.valid == 0.0:
         return
     # The mean angular velocity of a period is nearer to that at its end: physics steps are implicit
     late = 1.0 - g.lookahead / g.period
-    x = g.period * (late * o[7 + nu] + (1.0 - late) * old.velocity[3])
-    y = g.period * (late * o[8 + nu] + (1.0 - late) * old.velocity[4])
-    z = g.period * (late * o[9 + nu] + (1.0 - late) * old.velocity[5])
+    turning, up = g.at_angular_velocity, g.at_upward_direction
+    x = g.period * (late * o[turning] + (1.0 - late) * old.velocity[3])
+    y = g.period * (late * o[turning + 1] + (1.0 - late) * old.velocity[4])
+    z = g.period * (late * o[turning + 2] + (1.0 - late) * old.velocity[5])
     a, b, c = old.up[0], old.up[1], old.up[2]
     # Turned by minus (x, y, z), to second order
     da, db, dc = b * z - c * y, c * x - a * z, a * y - b * x
@@ -54,21 +54,21 @@ def level(g: Any, o: Floats, old: Any, nu: int) -> None:
         b + db + 0.5 * (dc * x - da * z),
         c + dc + 0.5 * (da * y - db * x),
     )
-    a, b, c = a + LEVEL * (o[1] - a), b + LEVEL * (o[2] - b), c + LEVEL * (o[3] - c)
+    a, b, c = a + LEVEL * (o[up] - a), b + LEVEL * (o[up + 1] - b), c + LEVEL * (o[up + 2] - c)
     length = max(math.sqrt(a * a + b * b + c * c), 1e-9)  # zeros say nothing, and stay
-    o[1], o[2], o[3] = a / length, b / length, c / length
+    o[up], o[up + 1], o[up + 2] = a / length, b / length, c / length
 
 
 @kernel
-def recall(g: Any, w: StateView, o: Floats, p: Any, old: Any, new: Any, flags: Floats) -> None:
+def recall(g: Trot, w: StateView, o: Floats, p: Plan, old: Memo, new: Memo, flags: Floats) -> None:
     """Blend the velocities in `w.v` with the foretold ones; `p.delay`; new sums.
 
     flags: of the feet, shape (LEGS,).
     """
-    h = g.period
+    h, up = g.period, g.at_upward_direction
     new.valid = 1.0
     for k in range(3):
-        new.up[k] = o[1 + k]
+        new.up[k] = o[up + k]
     for j in range(new.seen.shape[0]):
         new.seen[j] = w.v[j]
     p.delay = 0.0
@@ -79,7 +79,7 @@ def recall(g: Any, w: StateView, o: Floats, p: Any, old: Any, new: Any, flags: F
     for i in range(GROUPS):
         new.square[i], new.product[i] = FADE * old.square[i], FADE * old.product[i]
         new.count[i] = FADE * old.count[i]
-    turn = h * (o[1] * w.v[3] + o[2] * w.v[4] + o[3] * w.v[5])
+    turn = h * (o[up] * w.v[3] + o[up + 1] * w.v[4] + o[up + 2] * w.v[5])
     c, d = cos(turn), sin(turn)
     for j in range(new.seen.shape[0]):
         first, second = h * old.asked[0, j], h * old.asked[1, j]
@@ -109,7 +109,7 @@ def recall(g: Any, w: StateView, o: Floats, p: Any, old: Any, new: Any, flags: F
 
 
 @inlined
-def _gain(old: Any, group: int) -> float:
+def _gain(old: Memo, group: int) -> float:
     """Gain of the Kalman filter in its steady state."""
     n = old.count[group]
     seen = max(-old.product[group], 0.0) / (n + FEW)
@@ -119,14 +119,14 @@ def _gain(old: Any, group: int) -> float:
 
 
 @inlined
-def remember(w: StateView, new: Any) -> None:
+def remember(w: StateView, new: Memo) -> None:
     """The estimate of the velocities."""
     for j in range(new.seen.shape[0]):
         new.velocity[j] = w.v[j]
 
 
 @inlined
-def remember_request(g: Any, d: Any, legs: Records, old: Any, new: Any) -> None:
+def remember_request(g: Trot, d: Dual, legs: Records, old: Memo, new: Memo) -> None:
     """The accelerations that are asked for now; d: a record of DUAL."""
     most = FASTEST / g.period
     for j in range(new.seen.shape[0]):

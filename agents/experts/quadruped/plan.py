@@ -10,10 +10,9 @@ factor(t) = c cosh(omega (t - T / 2)), with mean 1 over the time T between two s
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from dynenvs.agents.experts.common.curves import smooth_step
-from dynenvs.agents.experts.quadruped.records import PAIRS
+from dynenvs.agents.experts.quadruped.records import PAIRS, Memo, Plan, Trot
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records
 from dynenvs.simd.elementary import cos, cosh, exp, sin, sinh
@@ -22,7 +21,7 @@ WAIT, WAIT_FROM = 0.1, 0.05  # share by which a clock that is ahead runs slower;
 
 
 @inlined
-def desired_accelerations(g: Any, p: Any, R: Floats) -> None:
+def desired_accelerations(g: Trot, p: Plan, R: Floats) -> None:
     """The base's desired accelerations, balance left aside.
 
     The command is trimmed first: the pendulum knows nothing of the legs' own momentum.
@@ -30,7 +29,7 @@ def desired_accelerations(g: Any, p: Any, R: Floats) -> None:
     p.command[0] = (1.0 + g.trim[0]) * p.command[0] + g.trim[2]
     p.command[1] *= 1.0 + g.trim[1]
     half = 0.5 / p.frequency
-    p.omega = math.sqrt(9.81 / max(p.center[2], 0.05))
+    p.omega = math.sqrt(g.gravity / max(p.center[2], 0.05))
     swing = 0.5 * p.omega * half
     mean = swing / sinh(swing)
     p.last = mean * cosh(swing)
@@ -69,7 +68,7 @@ def desired_accelerations(g: Any, p: Any, R: Floats) -> None:
 
 
 @inlined
-def choose_friction(g: Any, p: Any, legs: Records) -> None:
+def choose_friction(g: Trot, p: Plan, legs: Records) -> None:
     """The friction that is relied on: little, for the ground may be slippery, but all in need.
 
     In need is who is faster than commanded, or moves another way: a push, a stumble.  Who is slower
@@ -95,7 +94,7 @@ def choose_friction(g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
-def choose_pace(g: Any, p: Any, new: Any) -> None:
+def choose_pace(g: Trot, p: Plan, new: Memo) -> None:
     """Who is in need steps quicker; later the clock waits."""
     rate = g.quicker[2] * smooth_step((p.wrong - g.quicker[0]) / (g.quicker[1] - g.quicker[0]))
     new.ahead = p.ahead + g.period * p.frequency * p.faster / (1.0 + p.faster)
@@ -105,7 +104,7 @@ def choose_pace(g: Any, p: Any, new: Any) -> None:
 
 
 @inlined
-def plan_step(g: Any, p: Any, legs: Records) -> None:
+def plan_step(g: Trot, p: Plan, legs: Records) -> None:
     """Where the centre of mass will be when the next pair takes over, and where that pair goes.
 
     Along the line the velocity is controlled, across it the pendulum falls.  The next pair stands
@@ -139,14 +138,14 @@ def plan_step(g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
-def _most(g: Any, p: Any) -> float:
+def _most(g: Trot, p: Plan) -> float:
     """Bound on the acceleration along the line: it gathers way gently, too."""
     wanted = p.command[0] ** 2 + p.command[1] ** 2
     return g.acceleration if wanted > p.speed[0] ** 2 + p.speed[1] ** 2 else g.deceleration
 
 
 @inlined
-def _change(g: Any, wanted: float, present: float) -> float:
+def _change(g: Trot, wanted: float, present: float) -> float:
     """What one step is to change of a mean velocity: it gathers way gently and brakes hard."""
     most = g.gain if abs(wanted) > abs(present) else g.braking
     return min(max(wanted - present, -most), most)

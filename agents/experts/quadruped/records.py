@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dynenvs.agents.experts.common.memory import TIMES
-from dynenvs.agents.experts.common.scan import SCAN
-from dynenvs.memory.records import record_type
+from typing import Annotated
+
+from dynenvs.agents.experts.common.fields import dtype_of
+from dynenvs.agents.experts.common.memory import Common
+from dynenvs.agents.experts.common.scan import Scan
+from dynenvs.agents.experts.common.state import Sight
+from dynenvs.memory.layout import Floats, Ints
 
 LEGS = 4
 JOINTS = 3  # of a leg: abduction, hip, knee
@@ -12,156 +16,166 @@ NV = 6 + LEGS * JOINTS
 GROUPS = 3  # of velocities, equally noisy: the base's linear and angular ones, the joints'
 PAIRS = 2  # diagonal pairs, which stand in turn
 
-# A robot's legs, gait and gains; one record, made by `parameters.py`
-TROT = record_type(
-    [
-        *TIMES,
-        ("pair", "i8", (LEGS,)),  # to which each leg belongs; pair 1 is half a cycle behind pair 0
-        ("first", "i8", (PAIRS,)),  # legs of each pair
-        ("second", "i8", (PAIRS,)),
-        ("stance", "f8", (LEGS, 2)),  # where each foot stands, from the centre of mass [m]
-        ("duty", "f8"),  # fraction of the cycle that a foot stands, at rest ...
-        ("duty_slope", "f8"),  # ... and what it loses with speed [s/m]
-        ("least_duty", "f8"),  # the pairs hand over the load while both are down
-        ("arrival", "f8"),  # fraction of it by which a swinging foot is over its place,
-        ("landing", "f8"),  # and by which it is almost down
-        ("clearance", "f8"),  # of a swinging foot [m]
-        ("phase_warp", "f8"),  # by how much faster a swing over ground ends, and slower begins
-        ("rise", "f8"),  # by how much faster a foot begins to go up than it comes down
-        ("slow_frequency", "f8"),  # cycles a second at rest [Hz]
-        ("frequency_slope", "f8"),  # [Hz s/m]
-        ("mass", "f8"),  # of the whole robot [kg]
-        ("height", "f8"),  # of the base above the ground [m] ...
-        ("height_slope", "f8"),  # ... and what it loses with speed [s]
-        ("singular", "f8"),  # least determinant of a leg's Jacobian [m^3]
-        ("reach", "f8"),  # of a step, from below the centre of mass [m]
-        ("height_rate", "f8"),  # bandwidths [rad/s]: of the height,
-        ("tilt_rate", "f8"),  # of roll and pitch,
-        ("turn_rate", "f8"),  # of the turning speed,
-        ("speed_rate", "f8"),  # of the speed along the line between the standing feet,
-        ("swing_rate", "f8"),  # and of swinging feet
-        ("sway", "f8"),  # of the pendulum's change of speed, what is let happen along the line
-        ("acceleration", "f8"),  # bounds on that along the line: gathering way [m/s^2] ...
-        ("deceleration", "f8"),  # ... and braking
-        ("trim", "f8", (3,)),  # added to the command: of forward and sideways speed, and [m/s]
-        # Costs, in metres of moving a foothold, of a metre by which the ground differs about it
-        ("edge", "f8"),
-        ("aside", "f8"),  # ... and by which a pair's line is moved from where balance wants it
-        ("follow", "f8"),  # part of the ground's slope that the base takes over
-        ("touchdown", "f8"),  # speed of a foot that comes down on terrain [m/s]
-        *SCAN,
-        ("lead", "f8"),  # by which a step turns the velocity ahead: it follows late [s]
-        ("swing_damping", "f8"),  # of swinging feet, relative to the critical one
-        ("sink", "f8"),  # speed of a foot that is late, more of it for each metre above [1/s]
-        ("ease", "f8"),  # of the swing, over the time left: its least stiffness
-        ("lift", "f8"),  # bounds on the accelerations upwards [m/s^2],
-        ("twist", "f8"),  # and of turning [rad/s^2]
-        ("friction", "f8"),  # coefficient that the ground forces keep to ...
-        ("grip", "f8"),  # ... and, where the robot is far too fast,
-        ("fast", "f8", (2,)),  # by more than the first of these speeds to the second [m/s]
-        ("beside", "f8", (2,)),  # or so far, over the height, from the line between standing feet
-        ("quicker", "f8", (3,)),  # such speeds from and to which steps are quicker, by what share
-        ("slack", "f8"),  # weight of the base's horizontal acceleration against the vertical one
-        ("press", "f8"),  # acceleration of a foot that is late, against speed [1/s]
-        ("gain", "f8"),  # bound on what one step adds to the velocity [m/s]
-        ("braking", "f8"),  # ... and on what it takes from it [m/s]
-    ]
-)
 
-LEG = record_type(
-    [
-        ("body", "i8"),  # that carries the foot
-        ("feature", "i8"),
-        ("phase", "f8"),  # since the foot was due to carry, in [0, 1)
-        ("touches", "i8"),  # its contact flag
-        ("stands", "i8"),  # it is given a force
-        ("rests", "i8"),  # it stands and touches: it does not move
-        ("share", "f8"),  # of its pair's load, in [0, 1]
-        ("normal", "f8", (3,)),  # of the ground
-        ("gap", "f8"),  # [m]
-        ("point", "f8", (3,)),  # lowest point of the foot, in the heading's frame [m]
-        ("velocity", "f8", (3,)),  # [m/s]
-        ("place", "f8", (2,)),  # where it is to stand next [m]
-        ("goal", "f8", (3,)),  # its velocity after the period [m/s]
-        ("arm", "f8", (3,)),  # from the base to the point [m]
-        ("jacobian", "f8", (3, JOINTS)),
-        ("inverse", "f8", (JOINTS, 3)),
-        ("effect", "f8", (6, 3)),  # of a force on the foot on the base's coordinates
-        ("rates", "f8", (JOINTS,)),  # accelerations of its joints [rad/s^2]
-        ("gives", "f8", (JOINTS, 6)),  # ... and how they follow the base's
-        ("price", "f8"),  # of its force
-        ("force", "f8", (3,)),  # of the ground on the foot [N]
-        ("aside", "f8", (3,)),  # direction of that along the ground
-    ]
-)
+class Trot(Common, Sight, Scan):
+    """A robot's legs, gait and gains, made by `parameters.py`."""
 
-# What `forces.py` computes with: names as there
-DUAL = record_type(
-    [
-        ("E", "f8", (6, 6)),
-        ("soft", "f8", (6, 6)),  # E W^-1 E'
-        ("H", "f8", (6, 6)),
-        ("weight", "f8", (6,)),
-        ("b", "f8", (6,)),
-        ("u", "f8", (6,)),
-        ("y", "f8", (6,)),
-        ("slope", "f8", (6,)),
-        ("change", "f8", (6,)),
-        ("trial", "f8", (6,)),
-    ]
-)
+    pair: Annotated[Ints, LEGS]  # to which each leg belongs; pair 1 is half a cycle behind pair 0
+    first: Annotated[Ints, PAIRS]  # legs of each pair
+    second: Annotated[Ints, PAIRS]
+    stance: Annotated[Floats, LEGS, 2]  # where each foot stands, from the centre of mass [m]
+    duty: float  # fraction of the cycle that a foot stands, at rest ...
+    duty_slope: float  # ... and what it loses with speed [s/m]
+    least_duty: float  # the pairs hand over the load while both are down
+    arrival: float  # fraction of it by which a swinging foot is over its place,
+    landing: float  # and by which it is almost down
+    clearance: float  # of a swinging foot [m]
+    phase_warp: float  # by how much faster a swing over ground ends, and slower begins
+    rise: float  # by how much faster a foot begins to go up than it comes down
+    slow_frequency: float  # cycles a second at rest [Hz]
+    frequency_slope: float  # [Hz s/m]
+    mass: float  # of the whole robot [kg]
+    height: float  # of the base above the ground [m] ...
+    height_slope: float  # ... and what it loses with speed [s]
+    singular: float  # least determinant of a leg's Jacobian [m^3]
+    reach: float  # of a step, from below the centre of mass [m]
+    height_rate: float  # bandwidths [rad/s]: of the height,
+    tilt_rate: float  # of roll and pitch,
+    turn_rate: float  # of the turning speed,
+    speed_rate: float  # of the speed along the line between the standing feet,
+    swing_rate: float  # and of swinging feet
+    sway: float  # of the pendulum's change of speed, what is let happen along the line
+    acceleration: float  # bounds on that along the line: gathering way [m/s^2] ...
+    deceleration: float  # ... and braking
+    trim: Annotated[Floats, 3]  # added to the command: of forward and sideways speed, and [m/s]
+    # Costs, in metres of moving a foothold, of a metre by which the ground differs about it
+    edge: float
+    aside: float  # ... and by which a pair's line is moved from where balance wants it
+    follow: float  # part of the ground's slope that the base takes over
+    touchdown: float  # speed of a foot that comes down on terrain [m/s]
+    lead: float  # by which a step turns the velocity ahead: it follows late [s]
+    swing_damping: float  # of swinging feet, relative to the critical one
+    sink: float  # speed of a foot that is late, more of it for each metre above [1/s]
+    ease: float  # of the swing, over the time left: its least stiffness
+    lift: float  # bounds on the accelerations upwards [m/s^2],
+    twist: float  # and of turning [rad/s^2]
+    friction: float  # coefficient that the ground forces keep to ...
+    grip: float  # ... and, where the robot is far too fast,
+    fast: Annotated[Floats, 2]  # by more than the first of these speeds to the second [m/s]
+    beside: Annotated[Floats, 2]  # or so far, over the height, from the line between standing feet
+    quicker: Annotated[Floats, 3]  # such speeds from and to which steps are quicker, by what share
+    slack: float  # weight of the base's horizontal acceleration against the vertical one
+    press: float  # acceleration of a foot that is late, against speed [1/s]
+    gain: float  # bound on what one step adds to the velocity [m/s]
+    braking: float  # ... and on what it takes from it [m/s]
 
-# What is remembered from call to call (`memory.py`), all numbers
-MEMO = record_type(
-    [
-        ("valid", "f8"),  # 1 if anything is
-        ("up", "f8", (3,)),  # upward direction in the base's axes
-        ("seen", "f8", (NV,)),  # velocities as observed
-        ("velocity", "f8", (NV,)),  # ... and as estimated
-        ("asked", "f8", (2, NV)),  # accelerations of the last call and the one before
-        ("swung", "f8", (2, LEGS)),  # 1 for a leg that did not stand then
-        ("missed", "f8", (NV,)),  # change of velocity that was not foretold
-        ("late", "f8"),  # sums: of changes that were asked for a call earlier, times what happened
-        ("sure", "f8"),  # ... and their squares
-        ("square", "f8", (GROUPS,)),  # of `missed`, squared,
-        ("product", "f8", (GROUPS,)),  # ... and times that of the call before
-        ("count", "f8", (GROUPS,)),
-        ("ahead", "f8"),  # of its own clock against the observed one [cycles]
-        ("faster", "f8"),  # share by which it runs faster
-    ]
-)
+
+TROT = dtype_of(Trot)
+
+
+class Leg:
+    """A leg, its foot and the ground below it."""
+
+    body: int  # that carries the foot
+    feature: int
+    phase: float  # since the foot was due to carry, in [0, 1)
+    touches: int  # its contact flag
+    stands: int  # it is given a force
+    rests: int  # it stands and touches: it does not move
+    share: float  # of its pair's load, in [0, 1]
+    normal: Annotated[Floats, 3]  # of the ground
+    gap: float  # [m]
+    point: Annotated[Floats, 3]  # lowest point of the foot, in the heading's frame [m]
+    velocity: Annotated[Floats, 3]  # [m/s]
+    place: Annotated[Floats, 2]  # where it is to stand next [m]
+    goal: Annotated[Floats, 3]  # its velocity after the period [m/s]
+    arm: Annotated[Floats, 3]  # from the base to the point [m]
+    jacobian: Annotated[Floats, 3, JOINTS]
+    inverse: Annotated[Floats, JOINTS, 3]
+    effect: Annotated[Floats, 6, 3]  # of a force on the foot on the base's coordinates
+    rates: Annotated[Floats, JOINTS]  # accelerations of its joints [rad/s^2]
+    gives: Annotated[Floats, JOINTS, 6]  # ... and how they follow the base's
+    price: float  # of its force
+    force: Annotated[Floats, 3]  # of the ground on the foot [N]
+    aside: Annotated[Floats, 3]  # direction of that along the ground
+
+
+LEG = dtype_of(Leg)
+
+
+class Dual:
+    """What `forces.py` computes with: names as there."""
+
+    E: Annotated[Floats, 6, 6]
+    soft: Annotated[Floats, 6, 6]  # E W^-1 E'
+    H: Annotated[Floats, 6, 6]
+    weight: Annotated[Floats, 6]
+    b: Annotated[Floats, 6]
+    u: Annotated[Floats, 6]
+    y: Annotated[Floats, 6]
+    slope: Annotated[Floats, 6]
+    change: Annotated[Floats, 6]
+    trial: Annotated[Floats, 6]
+
+
+DUAL = dtype_of(Dual)
+
+
+class Memo:
+    """What is remembered from call to call (`memory.py`), all numbers."""
+
+    valid: float  # 1 if anything is
+    up: Annotated[Floats, 3]  # upward direction in the base's axes
+    seen: Annotated[Floats, NV]  # velocities as observed
+    velocity: Annotated[Floats, NV]  # ... and as estimated
+    asked: Annotated[Floats, 2, NV]  # accelerations of the last call and the one before
+    swung: Annotated[Floats, 2, LEGS]  # 1 for a leg that did not stand then
+    missed: Annotated[Floats, NV]  # change of velocity that was not foretold
+    late: float  # sums: of changes that were asked for a call earlier, times what happened
+    sure: float  # ... and their squares
+    square: Annotated[Floats, GROUPS]  # of `missed`, squared,
+    product: Annotated[Floats, GROUPS]  # ... and times that of the call before
+    count: Annotated[Floats, GROUPS]
+    ahead: float  # of its own clock against the observed one [cycles]
+    faster: float  # share by which it runs faster
+
+
+MEMO = dtype_of(Memo)
 CARRIED = MEMO.itemsize // 8
 
-PLAN = record_type(
-    [
-        ("friction", "f8"),  # coefficient that the ground forces keep to
-        ("delay", "f8"),  # part of a control step by which torques are late
-        ("ahead", "f8"),  # of its own clock against the observed one [cycles],
-        ("faster", "f8"),  # and the share by which it runs faster
-        ("wrong", "f8"),  # speed against the command, but for what it is slower [m/s]
-        ("phase", "f8"),
-        ("frequency", "f8"),  # [Hz]
-        ("duty", "f8"),
-        ("command", "f8", (3,)),
-        ("main", "i8"),  # the pair that carries
-        ("since", "f8"),  # it took over [s]
-        ("left", "f8"),  # until the other one does [s]
-        ("omega", "f8"),  # of the pendulum [1/s]
-        ("factor", "f8", (PAIRS,)),  # of the velocity against its mean over either pair's step,
-        ("last", "f8"),  # its value at a step's ends, across the line ...
-        ("last_along", "f8"),  # ... and along it
-        ("center", "f8", (3,)),  # of mass [m]
-        ("height", "f8"),  # of the base [m]
-        ("speed", "f8", (3,)),  # its velocity [m/s]
-        ("turning", "f8", (3,)),  # [rad/s]
-        ("momentum", "f8", (2,)),  # velocity that stands for the angular momentum [m/s]
-        ("line", "f8", (PAIRS, 2)),  # over ground from the second foot of a pair to its first, unit
-        ("rise", "f8", (2,)),  # slopes of the ground forward and sideways
-        ("place", "f8", (2,)),  # under the centre of mass when the next pair takes over ...
-        ("offset", "f8", (2,)),  # ... and where that pair stands from there [m]
-        ("along", "f8", (PAIRS, 2)),  # desired acceleration of the base while a pair carries
-        ("a", "f8", (3,)),  # the same as the pairs share the weight [m/s^2]
-        ("alpha", "f8", (3,)),  # [rad/s^2]
-        ("weight", "f8", (PAIRS,)),  # shares of the pairs in the load
-    ]
-)
+
+class Plan:
+    """What is worked out at each call."""
+
+    friction: float  # coefficient that the ground forces keep to
+    delay: float  # part of a control step by which torques are late
+    ahead: float  # of its own clock against the observed one [cycles],
+    faster: float  # and the share by which it runs faster
+    wrong: float  # speed against the command, but for what it is slower [m/s]
+    phase: float
+    frequency: float  # [Hz]
+    duty: float
+    command: Annotated[Floats, 3]
+    main: int  # the pair that carries
+    since: float  # it took over [s]
+    left: float  # until the other one does [s]
+    omega: float  # of the pendulum [1/s]
+    factor: Annotated[Floats, PAIRS]  # of the velocity against its mean over either pair's step,
+    last: float  # its value at a step's ends, across the line ...
+    last_along: float  # ... and along it
+    center: Annotated[Floats, 3]  # of mass [m]
+    height: float  # of the base [m]
+    speed: Annotated[Floats, 3]  # its velocity [m/s]
+    turning: Annotated[Floats, 3]  # [rad/s]
+    momentum: Annotated[Floats, 2]  # velocity that stands for the angular momentum [m/s]
+    line: Annotated[Floats, PAIRS, 2]  # over ground from a pair's second foot to its first, unit
+    rise: Annotated[Floats, 2]  # slopes of the ground forward and sideways
+    place: Annotated[Floats, 2]  # under the centre of mass when the next pair takes over ...
+    offset: Annotated[Floats, 2]  # ... and where that pair stands from there [m]
+    along: Annotated[Floats, PAIRS, 2]  # desired acceleration of the base while a pair carries
+    a: Annotated[Floats, 3]  # the same as the pairs share the weight [m/s^2]
+    alpha: Annotated[Floats, 3]  # [rad/s^2]
+    weight: Annotated[Floats, PAIRS]  # shares of the pairs in the load
+
+
+PLAN = dtype_of(Plan)

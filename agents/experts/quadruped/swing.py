@@ -17,7 +17,7 @@ from dynenvs.agents.experts.common.curves import (
     phase_warp,
     phase_warp_rate,
 )
-from dynenvs.agents.experts.quadruped.records import LEGS
+from dynenvs.agents.experts.quadruped.records import LEGS, Leg, Plan, Trot
 from dynenvs.agents.experts.quadruped.terrain import swing_over
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records
@@ -25,7 +25,7 @@ from dynenvs.simd.elementary import cos, sin
 
 
 @inlined
-def set_places(g: Any, p: Any, legs: Records) -> None:
+def set_places(g: Trot, p: Plan, legs: Records) -> None:
     """Where each foot is to stand next."""
     for leg in range(LEGS):
         one = legs[leg]
@@ -34,7 +34,7 @@ def set_places(g: Any, p: Any, legs: Records) -> None:
 
 
 @inlined
-def set_goals(g: Any, o: Floats, p: Any, legs: Records, base: float) -> None:
+def set_goals(g: Trot, o: Floats, p: Plan, legs: Records, base: float) -> None:
     """Velocities of all feet after the control period.
 
     o: observation; base: height of the robot's base in the frame [m].
@@ -57,7 +57,7 @@ def set_goals(g: Any, o: Floats, p: Any, legs: Records, base: float) -> None:
 
 
 @inlined
-def _swing(g: Any, p: Any, one: Any, leg: int) -> None:
+def _swing(g: Trot, p: Plan, one: Leg, leg: int) -> None:
     """From where a steady gait would have lifted the foot to its next place, up and down."""
     f, h, lag = p.frequency, g.period, g.lag
     steps = math.floor((one.phase - p.duty) / (h * f) + 1e-9)
@@ -98,7 +98,7 @@ def _turned(place: Any, angle: float) -> tuple[float, float]:
 
 
 @inlined
-def _height(g: Any, elapsed: float, span: float) -> tuple[float, float]:
+def _height(g: Trot, elapsed: float, span: float) -> tuple[float, float]:
     """Height and vertical speed of the reference: up, down, and on down until it touches."""
     x = elapsed / span
     if x > 1.0:
@@ -109,13 +109,13 @@ def _height(g: Any, elapsed: float, span: float) -> tuple[float, float]:
 
 
 @inlined
-def _hop_rate(g: Any, s: float) -> float:
+def _hop_rate(g: Trot, s: float) -> float:
     """Slope of the way up and down."""
     return hop_rate(phase_warp(s, -g.rise), 0.0) * phase_warp_rate(s, -g.rise)
 
 
 @inlined
-def _way(g: Any, s: float) -> float:
+def _way(g: Trot, s: float) -> float:
     """Part of a swing's way over ground that is done after the part s of its time.
 
     The acceleration is a straight line: no other way asks for so little change of the torques.  It
@@ -125,5 +125,5 @@ def _way(g: Any, s: float) -> float:
 
 
 @inlined
-def _way_rate(g: Any, s: float) -> float:
+def _way_rate(g: Trot, s: float) -> float:
     return glide_rate(phase_warp(s, g.phase_warp), 0.0, 0.0) * phase_warp_rate(s, g.phase_warp)

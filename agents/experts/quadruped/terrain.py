@@ -9,11 +9,10 @@ flag tells: the scan is too coarse for that.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.common.scan import ground_height
-from dynenvs.agents.experts.quadruped.records import PAIRS
+from dynenvs.agents.experts.quadruped.records import PAIRS, Leg, Plan, Trot
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats, ModelView, Records
 
@@ -27,7 +26,7 @@ CLEAR = 0.015  # ground this much higher than the foothold is in the way of comi
 
 
 @kernel
-def estimate_terrain(w: ModelView, g: Any, o: Floats, one: Any, base: float) -> None:
+def estimate_terrain(w: ModelView, g: Trot, o: Floats, one: Leg, base: float) -> None:
     """Ground below a foot: its normal, and how far the foot is from it.
 
     `one.point` holds the foot's centre and becomes the point that touches.
@@ -50,20 +49,20 @@ def estimate_terrain(w: ModelView, g: Any, o: Floats, one: Any, base: float) -> 
 
 
 @inlined
-def _range(g: Any, o: Floats, x: float, y: float) -> float:
+def _range(g: Trot, o: Floats, x: float, y: float) -> float:
     """Range of the scanned heights about (x, y) [m]."""
     i = int(min(max(x / g.scan_spacing + 0.5 * g.scan_x, 1.0), g.scan_x - 2.0))
     j = int(min(max(y / g.scan_spacing + 0.5 * g.scan_y, 1.0), g.scan_y - 2.0))
     low, high = math.inf, -math.inf
     for a in range(i - 1, i + 2):
         for b in range(j - 1, j + 2):
-            z = o[g.scan_at + a * g.scan_y + b]
+            z = o[g.at_height_scan + a * g.scan_y + b]
             low, high = min(low, z), max(high, z)
     return high - low
 
 
 @kernel
-def choose_footholds(g: Any, o: Floats, p: Any, legs: Records, costs: Floats) -> None:
+def choose_footholds(g: Trot, o: Floats, p: Plan, legs: Records, costs: Floats) -> None:
     """Move the places of the feet that swing away from edges, both of a pair together.
 
     Their line must stay where balance wants it: what one foot moves it by the other takes back.
@@ -106,7 +105,7 @@ def _toward(way: float, speed: float, last: float, time: float) -> float:
 
 
 @kernel
-def swing_over(g: Any, o: Floats, p: Any, one: Any, base: float) -> None:
+def swing_over(g: Trot, o: Floats, p: Plan, one: Leg, base: float) -> None:
     """Goal of a swinging foot: up, over what is in the way, and down to its place.
 
     From wherever it is now: the least acceleration that gets it there in the time left.
@@ -130,8 +129,8 @@ def swing_over(g: Any, o: Floats, p: Any, one: Any, base: float) -> None:
     if done < APEX:
         up = _toward(top + g.clearance - z, speed, 0.0, max((APEX - done) * swing, 2.0 * h))
     elif top > down + CLEAR and done < 0.85:
-        k = g.swing_rate
-        up = k * k * (top + 0.5 * g.clearance - z) - 2.0 * k * speed
+        rate = g.swing_rate
+        up = rate * rate * (top + 0.5 * g.clearance - z) - 2.0 * rate * speed
     else:
         time = max(left - g.landing / p.frequency, 2.0 * h)
         up = _toward(down - z, speed, -g.touchdown, time)

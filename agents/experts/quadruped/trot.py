@@ -16,7 +16,7 @@ the observation are in the order of `envs/legged/quadruped.py`.
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated
 
 import numpy as np
 
@@ -45,6 +45,10 @@ from dynenvs.agents.experts.quadruped.records import (
     PAIRS,
     PLAN,
     TROT,
+    Leg,
+    Memo,
+    Plan,
+    Trot,
 )
 from dynenvs.agents.experts.quadruped.swing import set_goals, set_places
 from dynenvs.agents.experts.quadruped.terrain import (
@@ -120,12 +124,13 @@ def act(
 
 
 @inlined
-def _observe(w: WorldView, g: Any, o: Floats, p: Any, legs: Records, old: Any, new: Any) -> None:
+def _observe(
+    w: WorldView, g: Trot, o: Floats, p: Plan, legs: Records, old: Memo, new: Memo
+) -> None:
     """The state in a frame on the ground below the base, the standing feet at rest on it."""
-    nu = w.header[0].nv - ROOT
-    flags = o[15 + 2 * nu :]
-    level(g, o, old, nu)
-    read_state(w, o, p)
+    flags = o[g.at_foot_contacts :]
+    level(g, o, old)
+    read_state(w, g, o, p)
     recall(g, w, o, p, old, new, flags)
     p.ahead, p.faster = old.ahead, old.faster
     read_clock(g, p)
@@ -164,7 +169,7 @@ def _observe(w: WorldView, g: Any, o: Floats, p: Any, legs: Records, old: Any, n
 
 
 @inlined
-def _foretell(w: WorldView, g: Any, p: Any, old: Any) -> None:
+def _foretell(w: WorldView, g: Trot, p: Plan, old: Memo) -> None:
     """The state at which torques will act: until then those of the last call do."""
     span, mean = p.delay * g.period, w.v_next
     for j in range(w.header[0].nv):
@@ -178,7 +183,7 @@ def _foretell(w: WorldView, g: Any, p: Any, old: Any) -> None:
 
 
 @inlined
-def _see_foot(w: WorldView, g: Any, o: Floats, one: Any) -> None:
+def _see_foot(w: WorldView, g: Trot, o: Floats, one: Leg) -> None:
     """The point of a foot that touches, or would touch, and the ground below it."""
     feature = w.features[one.feature]
     pose = w.pose[one.body]
@@ -194,7 +199,7 @@ def _see_foot(w: WorldView, g: Any, o: Floats, one: Any) -> None:
 
 
 @inlined
-def _look_ahead(w: WorldView, g: Any, p: Any, legs: Records) -> None:
+def _look_ahead(w: WorldView, g: Trot, p: Plan, legs: Records) -> None:
     """Jacobians some time ahead, for the velocities after the control period.
 
     A standing foot's is that of the contact problem, when the last physics step begins; a swinging

@@ -1,0 +1,1 @@
+"""What the sources do otherwise, to set beside the compiled core: methods, integrators, models."""

@@ -1,1 +1,0 @@
-"""What compares and checks: peers, truth tables, the sources' experiments, other methods."""

@@ -1,1 +1,0 @@
-"""The sources' tables and figures, remade: `dynenvs reproduce`."""

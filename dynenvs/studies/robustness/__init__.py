@@ -1,1 +1,0 @@
-"""How well agents bear disturbances: `python -m dynenvs.studies.robustness quadruped`."""

@@ -1,1 +1,0 @@
-"""Scenes with known answers, run on dynenvs and other simulators: `dynenvs verify`."""

@@ -1,0 +1,1 @@
+"""What compares and checks: speeds beside peers, known outcomes, the sources' experiments."""

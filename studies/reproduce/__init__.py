@@ -1,0 +1,1 @@
+"""The sources' tables and figures, remade: `python -m studies reproduce`."""

@@ -1,0 +1,1 @@
+"""How well agents bear disturbances: `python -m studies.robustness quadruped`."""
