@@ -71,7 +71,7 @@ LEGS_AT = PLAN.itemsize
 ROOM = LEGS_AT + LEGS * LEG.itemsize  # bytes that plan and legs take
 
 
-@entry(seconds=18)
+@entry(seconds=22)
 def act(
     memory: Annotated[Bytes, 2],
     constants: Annotated[Records, BIPED],
