@@ -193,6 +193,11 @@ class Unit(Kernel):
         return tuple(self._declared[0].values())
 
     @property
+    def named_kinds(self) -> dict[str, Kind]:
+        """What it takes, by name."""
+        return self._declared[0]
+
+    @property
     def result(self) -> Kind | None:
         """What it returns, if it returns something."""
         return self._declared[1]
