@@ -13,6 +13,11 @@ from setuptools import Distribution, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_py import build_py
 
+if Path("src/dynenvs").is_file():  # Git for Windows writes a link's text where it may make none
+    raise SystemExit(
+        "src/dynenvs must be a link: git clone -c core.symlinks=true (Windows: in developer mode)"
+    )
+
 WITHOUT = os.environ.get("DYNENVS_WITHOUT_CORE") == "1"
 
 

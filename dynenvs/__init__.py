@@ -39,6 +39,7 @@ _HOMES = {
     "inverse_dynamics": "dynenvs.simulation.inverse",
     "load": "dynenvs.model.importing",
     "save": "dynenvs.model.importing",
+    "save_packed": "dynenvs.simulation.packed",
     "actuator_forces": "dynenvs.model.actuators",
     "solve_friction": "dynenvs.contact.friction",
     "solve_lcp": "dynenvs.lcp",

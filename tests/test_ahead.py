@@ -72,6 +72,19 @@ assert unit.is_ready and unit._made.dispatcher.stats.cache_misses
     python(code, tmp_path)
 
 
+@pytest.mark.thorough
+def test_a_helper_leaves_what_this_process_has_begun(tmp_path: Path) -> None:
+    """Or both would compile the same, and neither the next."""
+    code = """
+other = compiled.units["dynenvs.contact.assembly.loops.respect_loops"]
+helper = ahead.Helper([other.name, unit.name])
+helper.leave(unit.name)
+assert helper._process.wait(1800) == 0
+assert other.is_ready and not unit.is_ready
+"""
+    python(code, tmp_path)
+
+
 def test_a_helper_that_hangs_is_not_waited_for_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """It says that it is at a kernel, and never ends."""
     hanging = "import time; print('unit', flush=True); time.sleep(600)"

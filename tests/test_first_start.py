@@ -161,6 +161,31 @@ def test_what_a_function_calls_is_told_the_first_time(
     assert capsys.readouterr().err == ""
 
 
+@apart("seldom")
+def _seldom_needed(x: Floats) -> int:
+    x[0] = 1.0
+    return 3
+
+
+@entry
+def _seldom_calls_it(x: Floats) -> int:
+    return int(_seldom_needed(x)) if x[0] > 0.0 else 0
+
+
+def test_what_first_steps_do_without_is_a_helpers_later_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is not waited for; a call that needs it finds it."""
+    monkeypatch.setattr(compiling, "_later", {})
+    unit, x = compiled.units[f"{__name__}._seldom_needed"], np.zeros(1)
+    compiled.prepare("a test", [_seldom_calls_it], ())
+    assert unit.name in compiling._later
+    assert _seldom_calls_it(x) == 0
+    assert not unit.is_linked
+    assert _seldom_calls_it(np.ones(1)) == 3
+    assert unit.is_linked
+
+
 # Interrupted
 
 

@@ -75,6 +75,22 @@ def test_the_library_gives_the_compilers_bits_without_it(package: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_two_builds_of_the_same_sources_are_equal_byte_for_byte(package: Path) -> None:
+    """By one process and by two, in another folder, with sets in another order."""
+    other = package.parent / "again" / library.place().name
+    code = f"""
+if __name__ == "__main__":
+    from pathlib import Path
+    from dynenvs.jit import build
+    build.build(Path({str(other)!r}), 2, {SOME!r})
+"""
+    _, err = run(code, package, PYTHONHASHSEED="5")
+    assert "6 kernels" in err
+    for name in (other.name, f"{other.stem}.h"):
+        assert (package / "lib" / name).read_bytes() == (other.parent / name).read_bytes()
+
+
+@pytest.mark.thorough
 def test_it_asks_its_host_for_memory_alone(package: Path) -> None:
     """No mathematical function of another library, nothing of Python or numba."""
     if shutil.which("nm") is None:

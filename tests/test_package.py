@@ -90,6 +90,30 @@ def test_the_tests_of_the_readme_pull_no_torch() -> None:
     assert packages("test") >= {"hypothesis", "minari", "mujoco", "pin", "pytest", "pytest-xdist"}
 
 
+def test_a_clone_whose_links_are_texts_is_told_so(tmp_path: Path) -> None:
+    """As Git for Windows makes it where links are not allowed; pip would install no package."""
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src" / "dynenvs").write_text("../dynenvs")
+    (tmp_path / "setup.py").write_text((ROOT / "setup.py").read_text(encoding="utf-8"))
+    done = subprocess.run(
+        [sys.executable, "setup.py", "--version"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode != 0
+    assert "must be a link: git clone -c core.symlinks=true" in done.stderr.splitlines()[-1]
+
+
+def test_the_conda_recipe_asks_for_what_the_wheel_does() -> None:
+    recipe = (ROOT / "packaging/conda/recipe.yaml").read_text(encoding="utf-8")
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        project = tomllib.load(file)["project"]
+    assert f'version: "{project["version"]}"' in recipe
+    asked = re.search(r"  run:\n(.*?)\n\n", recipe, re.DOTALL)
+    assert asked is not None
+    found = {line.strip(" -").replace(" ", "") for line in asked[1].splitlines()}
+    assert found == {f"python{project['requires-python']}", *project["dependencies"]}
+
+
 def test_types_and_links_are_in_place() -> None:
     package = Path(dynenvs.__file__).parent
     assert (package / "py.typed").is_file()

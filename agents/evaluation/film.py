@@ -95,12 +95,17 @@ class Film:
             picture, before = self._picture(i), self._picture(max(i - STILL, 0))
             image = Image.fromarray(picture).quantize(palette=palette, dither=Image.Dither.NONE)
             found = np.asarray(image)
-            near = np.abs(colors[shown] - picture).max(axis=-1) <= NEAR
-            stays = (shown == found) | near & (picture != before).any(axis=-1)
+            near = _all_three(np.abs(colors[shown] - picture) <= NEAR)
+            stays = (shown == found) | near & ~_all_three(picture == before)
             shown = np.where(stays, shown, found)
             frame = Image.fromarray(np.where(stays, np.uint8(CLEAR), shown))
             frame.putpalette(entries)
             yield frame
+
+
+def _all_three(which: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether it holds for red, green and blue: quicker than numpy's `all` on short rows."""
+    return which[..., 0] & which[..., 1] & which[..., 2]
 
 
 def hundredths(times: list[float], end: float) -> list[int]:
@@ -135,7 +140,10 @@ def _palette(pictures: list[Picture]) -> Image.Image:
     A colour counts by the root of its area: large skies must not crowd out small bright marks.
     """
     pixels = np.concatenate([picture.reshape(-1, 3) for picture in pictures])
-    colors, counts = np.unique(pixels >> 2, axis=0, return_counts=True)
+    red, green, blue = (pixels >> 2).T.astype(np.int32)
+    # One number a colour: sorted three times as fast as rows
+    colors, counts = np.unique(red << 16 | green << 8 | blue, return_counts=True)
     weights = np.ceil(np.sqrt(counts)).astype(int)
-    samples = np.repeat((colors << 2) + 2, weights, axis=0).astype(np.uint8)
+    rows = np.stack([colors >> 16, colors >> 8 & 255, colors & 255], axis=1)
+    samples = np.repeat((rows << 2) + 2, weights, axis=0).astype(np.uint8)
     return Image.fromarray(samples[None]).quantize(COLORS, method=Image.Quantize.MEDIANCUT)

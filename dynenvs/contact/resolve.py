@@ -57,7 +57,7 @@ ROUNDS = 5  # of adding candidates that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a candidate counts [m]
 
 
-@apart("contact", seconds=30)
+@apart("contact", seconds=19)
 def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> int:
     """From `w.v_free` and factors `w.L` to `w.v_new`, `w.q_new` and the impulses.
 

@@ -117,7 +117,7 @@ def _multiply(
     return int(found)
 
 
-@apart(seconds=8)
+@apart("contact", seconds=2)
 def keep(w: WorldView, count: int, n: int, rows: int, law: int, floor: float, dt: float) -> int:
     """Answer by the last step's impulses, corrected, if nothing slipped; FAILED if that fails.
 
@@ -145,7 +145,7 @@ def keep(w: WorldView, count: int, n: int, rows: int, law: int, floor: float, dt
     return CERTIFIED
 
 
-@apart("contact", seconds=30)
+@apart("contact", seconds=11)
 def solve_rows(
     w: WorldView, count: int, rows: int, law: int, rungs: int, mixed: int, floor: float
 ) -> int:

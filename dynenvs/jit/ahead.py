@@ -21,6 +21,7 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 LOOK = 0.02  # seconds between looks at what the helper has done
 PATIENCE = 120.0  # seconds that one kernel may take it
@@ -43,14 +44,17 @@ class Helper:
             stderr=subprocess.DEVNULL,
             text=True,
         )
-        assert self._process.stdin is not None
-        told = json.dumps(list(names)).encode() + b"\n"
-        with suppress(BrokenPipeError):  # it has ended already
-            while told:
-                told = told[os.write(self._process.stdin.fileno(), told) :]
+        self._tell(list(names))
         self._at, self._since = "", time.monotonic()
         threading.Thread(target=self._listen, name="dynenvs compiler", daemon=True).start()
         atexit.register(self.stop)
+
+    def _tell(self, what: Any) -> None:
+        assert self._process.stdin is not None
+        told = json.dumps(what).encode() + b"\n"
+        with suppress(BrokenPipeError):  # it has ended already
+            while told:
+                told = told[os.write(self._process.stdin.fileno(), told) :]
 
     def _listen(self) -> None:
         assert self._process.stdout is not None
@@ -65,6 +69,10 @@ class Helper:
     def at(self) -> tuple[str, float] | None:
         """The kernel that it compiles now, and for how many seconds; None if there is none."""
         return (self._at, time.monotonic() - self._since) if self.is_at(self._at) else None
+
+    def leave(self, name: str) -> None:
+        """This process compiles this kernel itself."""
+        self._tell(name)
 
     def has(self, names: set[str]) -> bool:
         """Whether it still runs, and has all of these among what it compiles."""
@@ -101,13 +109,18 @@ def _cores() -> int:
     return os.cpu_count() or 1
 
 
-def names_from_parent() -> list[str]:
-    """In the helper: what it is to compile.  It leaves as soon as its parent has ended."""
+def names_from_parent() -> tuple[list[str], set[str]]:
+    """In the helper: what it is to compile, and what of that its parent has begun by itself.
+
+    The second grows.  The helper leaves as soon as its parent has ended.
+    """
     names: list[str] = json.loads(sys.stdin.readline())
+    left: set[str] = set()
 
     def watch() -> None:
-        sys.stdin.read()
+        for line in sys.stdin:
+            left.add(json.loads(line))
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
-    return names
+    return names, left

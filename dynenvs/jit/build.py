@@ -78,6 +78,10 @@ def build(out: Path, jobs: int, only: Sequence[str] = ()) -> None:
                 print(f"\r{count} of {len(names)} kernels", end="", file=sys.stderr, flush=True)
         print(file=sys.stderr)
         _link(sorted(names), Path(folder), out)
+    # What follows from declarations above this package's layer
+    header = import_module("dynenvs.memory.c_header").c_header()
+    with written_whole(out.with_suffix(".h")) as draft:
+        draft.write_text(header)
 
 
 def import_all() -> None:
@@ -118,6 +122,7 @@ def _processor() -> tuple[str, str]:
 def _choose_processor() -> None:
     """Let numba, once it is imported, compile for the library's processor."""
     os.environ["DYNENVS_CORE"] = "jit"
+    os.environ["PYTHONHASHSEED"] = "0"  # of processes that compile: sets in one order, always
     os.environ["NUMBA_CPU_NAME"], os.environ["NUMBA_CPU_FEATURES"] = _processor()[0], ""
 
 
@@ -128,7 +133,9 @@ def _link(names: Sequence[str], folder: Path, out: Path) -> None:
     for number, name in enumerate(names):
         lines.append(f'extern char code_{number} __asm__(SYMBOL("{name}.code"));')
         lines.append(f'void *cell_{number} __asm__(SYMBOL("{name}")) = &code_{number};')
+    layout = import_module("dynenvs.memory.origin").this().layout
     for function, text in (
+        ("dynenvs_layout", layout),
         ("dynenvs_sources", library.digest_of_sources()),
         ("dynenvs_processor", _processor()[1]),
         ("dynenvs_kernels", json.dumps(table)),

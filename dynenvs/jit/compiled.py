@@ -32,6 +32,7 @@ from dynenvs.jit.kinds import HandleKind, Kind, Number, TupleKind, format_of, ki
 F = TypeVar("F", bound=Callable[..., Any])
 
 SECONDS = 2.0  # that compiling a kernel takes about, if nothing else is said
+SELDOM = "seldom"  # the group of kernels that many first runs do without
 
 units: dict[str, Unit] = {}  # kernels with machine code of their own, by module and name
 
@@ -97,7 +98,8 @@ def apart(group: str = "rare", *, seconds: float = SECONDS) -> Callable[[F], Any
     an int: callers must treat -1 as failure, which means that it could not be compiled.
 
     Args:
-        group: who needs it, a name for `prepare`; "rare" is for what few worlds ever do.
+        group: who needs it, a name for `prepare`; "rare" is for what few worlds ever do, "seldom"
+            for what many need, but not in their first steps: a helper process compiles it later.
         seconds: that compiling it takes a processor, about; for the message that it is compiled.
     """
 
@@ -189,6 +191,11 @@ class Unit(Kernel):
     def kinds(self) -> tuple[Kind, ...]:
         """What it takes."""
         return tuple(self._declared[0].values())
+
+    @property
+    def named_kinds(self) -> dict[str, Kind]:
+        """What it takes, by name."""
+        return self._declared[0]
 
     @property
     def result(self) -> Kind | None:
@@ -366,6 +373,7 @@ def prepare(what: str, entries: Sequence[Any], groups: Sequence[str] | None) -> 
     if waiting:
         from dynenvs.jit.compiling import compile_units
 
+        expect((), (SELDOM,))
         compile_units(what, waiting)
         for unit in waiting:
             unit.link()

@@ -5,9 +5,11 @@ It happens in Python, before the kernel runs that needs it: there Ctrl-C stops i
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from time import monotonic
 from typing import Any
@@ -16,7 +18,7 @@ import numba
 
 from dynenvs.jit.ahead import Helper, names_from_parent, start_helper
 from dynenvs.jit.cache import cache_root, is_trusted, is_writable, say
-from dynenvs.jit.compiled import units
+from dynenvs.jit.compiled import SELDOM, units
 from dynenvs.jit.estimate import DOUBT, LEAST, Speed, left, rounded, shared
 from dynenvs.jit.interrupts import interrupts_kept
 from dynenvs.jit.plain import KNOWN, is_known
@@ -88,8 +90,9 @@ def _compile(what: str, units: Units) -> None:
         quickest = min(telling, key=lambda unit: unit.seconds)
         waiting.sort(key=lambda unit: unit is not quickest)
     while waiting:
-        unit = next((unit for unit in waiting if not _helper_is_at(unit.name)), waiting[0])
-        waiting.remove(unit)
+        # Something that comes later, rather than wait for the helper
+        later = [unit for unit in _later.values() if unit.group != SELDOM]
+        unit = next((unit for unit in (*waiting, *later) if _is_free(unit)), waiting[0])
         wait_for_helper(unit.name)
         if not unit.is_ready:
             _compile_here(unit)
@@ -101,11 +104,31 @@ def _compile(what: str, units: Units) -> None:
         say(f"compiled in {monotonic() - begin:.0f} s")
 
 
+def _is_free(unit: Any) -> bool:
+    return not (_helper_is_at(unit.name) or unit.is_ready)
+
+
 def _compile_here(unit: Any) -> None:
     begin = monotonic()
-    with interrupts_kept():  # LLVM calls Python back when it has made machine code
+    for helper in _helpers:
+        helper.leave(unit.name)
+    with interrupts_kept(), _no_garbage_sought():  # LLVM calls Python back when it is done
         unit.compile()
     _speed.measure(unit.seconds, monotonic() - begin)
+
+
+@contextmanager
+def _no_garbage_sought() -> Iterator[None]:
+    """Look for garbage once, at the end: numba makes millions of small objects, and keeps most."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+        gc.collect()
 
 
 def _left(waiting: Units) -> str:
@@ -151,11 +174,12 @@ def compile_now(unit: Any) -> None:
 
 def compile_for_another() -> None:
     """What a helper process does: say which kernel it begins, and compile it into the cache."""
-    names = names_from_parent()
+    names, left = names_from_parent()
     help_another()
     for name in names:
         import_module(name.rpartition(".")[0])
         unit = units[name]
-        if not unit.is_ready:
+        if name not in left and not unit.is_ready:
             print(name, flush=True)
-            unit.compile()
+            with _no_garbage_sought():
+                unit.compile()

@@ -56,9 +56,10 @@ def shared_code(function: Any, arguments: tuple[Any, ...], symbol: str) -> Any:
     dispatcher._compiler.compile(arguments, None)
     name, library = _made
     module = library._final_module
-    for value in [*module.functions, *module.global_variables]:
+    for number, value in enumerate([*module.functions, *module.global_variables]):
         if not value.is_declaration and value.name != name:
             value.linkage = llvm.Linkage.internal
+            value.name = f"own.{number}"  # numba's names count what was compiled before
     own = module.get_function(name)
     own.name, own.linkage = symbol, llvm.Linkage.external
     return module

@@ -69,7 +69,7 @@ PLACED, SUNK, ASTRAY, ANEW, LATE = 0, 1, 2, 3, 4
 SHORTENED = 8  # how often in turn a part is shortened for that
 
 
-@apart("step", seconds=17)
+@apart("step", seconds=23)
 def step_apart(w: WorldView, tau: Floats, dt: float) -> int:
     """Advance one world by dt: whole if possible, in halves, quarters, ... if not.
 

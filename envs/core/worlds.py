@@ -19,7 +19,7 @@ from dynenvs.envs.core.codes import BEGIN, END_WORDS, OBSERVE, RUNNING, TIME_LIM
 from dynenvs.envs.core.records import InfoRows
 from dynenvs.envs.core.table import new_table, point
 from dynenvs.envs.core.task import Task
-from dynenvs.jit.compiled import bind, entry, prepare
+from dynenvs.jit.compiled import bind, entry, expect, prepare
 from dynenvs.memory.bounds import check_states
 from dynenvs.memory.layout import Matrix
 from dynenvs.memory.origin import marked, unmarked
@@ -113,6 +113,7 @@ class Worlds(GuardedBatch):
         self._run, self._kind = self.task.run, self.task.observation_space.dtype
         self._prepared = False
         self._calls: dict[int, Repeated] = {}  # of the kernel, by order
+        expect([self._run], self.task.model.kernel_groups)  # while small ones are compiled here
         self._is_finite = bind(_all_finite, self._actions)
         task = self.task
         self._constants = (task.options, task.constants())

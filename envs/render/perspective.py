@@ -23,6 +23,7 @@ from dynenvs.envs.render.pieces import Pieces, pieces_of
 from dynenvs.envs.render.scene import LEVEL, Frame, Scene
 from dynenvs.envs.render.shadow import SKY, SKY_BLUR, SUN, SUN_BLUR, light
 from dynenvs.envs.render.terrain import Surface, draw_surface
+from dynenvs.jit.compiled import expect
 from dynenvs.model.model import Model
 from dynenvs.model.parts import Geom
 
@@ -69,6 +70,8 @@ class PerspectiveView:
         self._code = np.empty((2 * height, 2 * width), np.int32)
         self._coarse = np.empty((height // COARSE + 2, width // COARSE + 2))
         self._spans = np.empty((len(self._pieces.records), 4), np.int64)
+        kernels = [cast, paint_background, paint_pieces]
+        expect([*kernels, draw_surface] if self._surfaces else kernels, ())
 
     def paint(self, frame: Frame, target: Array) -> None:
         """Fill the canvas: what lies behind, then the pieces."""

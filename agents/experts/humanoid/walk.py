@@ -93,7 +93,7 @@ from dynenvs.simulation.progress import claim, leave
 ROOM = LEGS_AT + LEGS * LEG.itemsize  # bytes that the plan's parts and legs take
 
 
-@entry(seconds=18)
+@entry(seconds=22)
 def act(
     memory: Annotated[Bytes, 2],
     constants: Annotated[Records, BIPED],

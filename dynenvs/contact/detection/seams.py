@@ -42,7 +42,7 @@ def foresee(w: WorldView, dt: float) -> int:
     return int(find_seams(w, dt))
 
 
-@apart("contact", seconds=4)
+@apart("seldom", seconds=5)
 def find_seams(w: WorldView, dt: float) -> int:
     """`foresee`, where at least two pairs are near."""
     pairs = w.pairs

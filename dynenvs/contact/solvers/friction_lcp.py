@@ -36,7 +36,7 @@ from dynenvs.memory.layout import Floats, Records, WorldView, open_lcp, polygon_
 from dynenvs.memory.records import DIRECTION, NORMAL, SLACK, VARIABLE
 
 
-@apart("contact", seconds=12)
+@apart("seldom", seconds=13)
 def solve_lcp_of_rows(w: WorldView, count: int, rows: int, scale: float) -> int:
     """Solve the LCP of a workspace's first `count` blocks; returns the status.
 

@@ -9,7 +9,7 @@ from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, DEGRADED_
 from dynenvs.memory.layout import WorldView, polygon_of
 
 
-@apart("contact", seconds=9)
+@apart("seldom", seconds=14)
 def solve_by_multipliers(w: WorldView, count: int, rows: int, scale: float, law: int) -> int:
     """Impulses and velocities of the rows of `count` blocks, from those in `w.impulse_row`.
 
