@@ -71,7 +71,9 @@ def build(out: Path, jobs: int, only: Sequence[str] = ()) -> None:
     # The slow ones first, so that none is left over at the end
     names = sorted(only or units, key=lambda name: (-units[name].seconds, name))
     with tempfile.TemporaryDirectory() as folder:
-        with ProcessPoolExecutor(jobs, get_context("spawn"), _choose_processor) as pool:
+        # A process for each: what it has compiled before would change the code of the next
+        spawn = get_context("spawn")
+        with ProcessPoolExecutor(jobs, spawn, _choose_processor, max_tasks_per_child=1) as pool:
             running = [pool.submit(make_object, name, folder) for name in names]
             for count, done in enumerate(as_completed(running), 1):
                 done.result()
