@@ -24,6 +24,7 @@ from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from importlib import import_module
 from multiprocessing import get_context
+from multiprocessing.context import BaseContext
 from pathlib import Path
 
 from dynenvs.files import written_whole
@@ -72,8 +73,9 @@ def build(out: Path, jobs: int, only: Sequence[str] = ()) -> None:
     names = sorted(only or units, key=lambda name: (-units[name].seconds, name))
     with tempfile.TemporaryDirectory() as folder:
         # A process for each: what it has compiled before would change the code of the next
-        spawn = get_context("spawn")
-        with ProcessPoolExecutor(jobs, spawn, _choose_processor, max_tasks_per_child=1) as pool:
+        with ProcessPoolExecutor(
+            jobs, _context(names), _choose_processor, max_tasks_per_child=1
+        ) as pool:
             running = [pool.submit(make_object, name, folder) for name in names]
             for count, done in enumerate(as_completed(running), 1):
                 done.result()
@@ -84,6 +86,16 @@ def build(out: Path, jobs: int, only: Sequence[str] = ()) -> None:
     header = import_module("dynenvs.memory.c_header").c_header()
     with written_whole(out.with_suffix(".h")) as draft:
         draft.write_text(header)
+
+
+def _context(names: Sequence[str]) -> BaseContext:
+    """How processes begin: as copies of one that has imported all kernels, where there are such."""
+    if os.name != "posix":
+        return get_context("spawn")
+    context = get_context("forkserver")
+    modules = sorted({name.rpartition(".")[0] for name in names})
+    context.set_forkserver_preload(["dynenvs.jit.compiler", "dynenvs.jit.shared", *modules])
+    return context
 
 
 def import_all() -> None:
