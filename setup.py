@@ -31,7 +31,7 @@ class BuildWithCore(build_py):
             return
         root = Path(self.build_lib).absolute()
         subprocess.run(
-            [sys.executable, "-m", "dynenvs.jit.build"],
+            [sys.executable, "-B", "-m", "dynenvs.jit.build"],  # nothing else beside the modules
             env={**os.environ, "PYTHONPATH": str(root), "DYNENVS_CACHE_DIR": str(root.parent)},
             check=True,
         )
