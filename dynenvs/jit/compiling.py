@@ -96,7 +96,8 @@ def _compile(what: str, units: Units) -> None:
         wait_for_helper(unit.name)
         if not unit.is_ready:
             _compile_here(unit)
-        waiting = [unit for unit in waiting if not unit.is_ready]  # others are the helper's
+        # Others that are ready are the helper's
+        waiting = [left for left in waiting if left is not unit and not left.is_ready]
         if told and waiting:
             done = f"{len(units) - len(waiting)} of {len(units)} parts"
             say(f"{done} after {monotonic() - begin:.0f} s, about {_left(waiting)} s left")
