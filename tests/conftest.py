@@ -51,6 +51,7 @@ NOT_QUICK = {  # files of which the quick run takes nothing, and why
     "test_browser_live.py": "a browser, or a server that others reach",
     "test_browser_playing.py": "a browser",
     "test_checked_bounds.py": "machine code of its own",
+    "test_core_in_scripts.py": "processes that are killed",
     "test_endurance_script.py": "long runs",
     "test_faults.py": "processes that are killed",
     "test_fuzz.py": "a minute of inputs",
