@@ -102,8 +102,10 @@ class Worlds(GuardedBatch):
         first = World(model, timestep=timestep, **options)  # whose checks are these worlds'
         _check_memory(first.model, count)
         self._model, self.timestep = first.model, first.timestep
-        self._fresh: Any = first._rows.copy()
-        self._hold(np.repeat(self._fresh, count))
+        # Byte by byte: a copy of records leaves what is between their fields as memory had it
+        fresh = _bytes(first._rows)
+        self._fresh: Any = fresh.copy().view(first._rows.dtype)
+        self._hold(np.tile(fresh, count).view(first._rows.dtype))
         self._tau = np.zeros((count, self.model.nv))
         self._inputs = Inputs(self.model, self._tau, (count,))
         self._outcomes = np.zeros((count, 3), np.int64)
