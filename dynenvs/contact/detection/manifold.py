@@ -81,12 +81,16 @@ def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
             a.half[k], b.half[k] = pair.size_a[k], pair.size_b[k]
         smooth = pair.kind_a >= CYLINDER or pair.kind_b >= CYLINDER
         if smooth or pair.kind_a == CONVEX or pair.kind_b == CONVEX:
-            held = _look_at_end(w, entry) if after else _look(w, entry, dt)
+            held = after != 0 and _could_meet(w, entry.pair)
+            if after:  # what could not meet matters where it overlaps all the same
+                entry.look = LOOK if held or pair.beside != 0 else 0.0
+            else:
+                entry.look = _look(w, pair, dt)
             if smooth:
                 find_smooth_spots(w, list_at + i, start + entry.first)
             else:
                 find_hull_spots(w, list_at + i, start + entry.first)
-            if held and entry.slots == 0:
+            if held and entry.slots == 0:  # its contacts ask what has become of them
                 discard(w.spots, start + entry.first, pair.slots)
         else:
             discard(w.spots, start + entry.first, entry.slots)
@@ -104,31 +108,21 @@ def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
 
 
 @inlined
-def _look(w: WorkView, entry: Any, dt: float) -> bool:
-    """Write down how far apart two solids may be that can come within MARGIN of each other in dt.
-
-    False: nothing asks for their slots if they have none.
-    """
-    pair, speed = w.pairs[entry.pair], 0.0
+def _look(w: WorkView, pair: Any, dt: float) -> float:
+    """How far apart two solids may be that can come within MARGIN of each other in dt [m]."""
+    speed = 0.0
     for solid in (pair.solid_a, pair.solid_b):
         body = w.solids[solid].body
         if body > 0:
             speed += fastest_point(w, body)
-    entry.look = min(LOOK, MARGIN + dt * speed)
-    return False
+    return min(LOOK, MARGIN + dt * speed)
 
 
 @inlined
-def _look_at_end(w: WorkView, entry: Any) -> bool:
-    """The same at the end of the step: what could not meet matters where it did all the same.
-
-    What could may have contacts, which ask for its slots: True.
-    """
-    pair = w.pairs[entry.pair]
-    k = entry_of(w.near, 0, w.answer[0].near, w.broad.entry, entry.pair)
-    held = k >= 0 and w.near[k].look > 0.0
-    entry.look = LOOK if held or pair.beside != 0 else 0.0
-    return held
+def _could_meet(w: WorkView, pair: int) -> bool:
+    """At the end of a step, whether a pair could meet when it began, and so may have contacts."""
+    k = entry_of(w.near, 0, w.answer[0].near, w.broad.entry, pair)
+    return bool(k >= 0 and w.near[k].look > 0.0)
 
 
 @inlined
