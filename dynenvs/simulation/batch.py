@@ -75,8 +75,10 @@ def step_worlds(
     steps: int,
     progress: Ints,
     thread: int,
-) -> None:
+) -> int:
     """Step the worlds that wait or go on, and that no other thread has taken.
+
+    Returns how many of them could not be stepped.
 
     rows: of all worlds, one after the other; tau: generalized forces, shape (count, nv)
     controls: of models with servos; of each world 1 where they act, else 0, then its controls
@@ -88,7 +90,7 @@ def step_worlds(
     m = open_model(packed)
     h, n = m.header[0], outcomes.shape[0]
     buffer = vector(buffers, thread * (h.workspace_bytes + APART), h.workspace_bytes, np.uint8)
-    filling = may_fill(m)
+    filling, stuck = may_fill(m), 0
     i = claim(progress, thread, n)
     while i < n:
         outcome = outcomes[i]
@@ -104,11 +106,15 @@ def step_worlds(
             if h.nservos > 0:
                 take_controls(w, controls, i)
             outcome[0] = hold_torques(w, timestep, steps)
+            outcome[1] = outcome[2] = 0
             if outcome[0] == STEP_FULL:
                 restore_state(w)
                 outcome[1], outcome[2] = w.answer[0].wanted, w.answer[0].blocks
+            if outcome[0] != DONE:
+                stuck += 1
         i = claim(progress, thread, n)
     leave(progress, thread)
+    return stuck
 
 
 @entry(seconds=0.5)

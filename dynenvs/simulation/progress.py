@@ -34,7 +34,10 @@ def begin_round(progress: Ints, threads: int) -> None:
 
 
 def claim(progress: Ints, thread: int, count: int) -> int:
-    """A number below `count` that no thread has taken yet, or `count` if there is none."""
+    """A number below `count` that no thread has taken yet, or `count` if there is none.
+
+    A thread that works alone then gives all back, and can begin its next round at once.
+    """
     threads = int(progress[0])
     with _turn:
         for k in range(threads):
@@ -43,6 +46,8 @@ def claim(progress: Ints, thread: int, count: int) -> int:
             if number < (owner + 1) * count // threads:
                 progress[LINE * (owner + 1) + TAKEN] += 1
                 return number
+        if threads == 1:
+            progress[LINE + TAKEN] = 0
     return count
 
 

@@ -52,6 +52,8 @@ def _claim(progress, thread, count):  # type: ignore[no-untyped-def]
                 number = first + _add(progress, at, 1)
                 if number < last:
                     return number
+        if threads == 1:
+            progress[LINE + TAKEN] = 0
         return count
 
     return claim_compiled

@@ -33,7 +33,7 @@ from dynenvs.simulation.certificate import Certificate, certify
 from dynenvs.simulation.controls import Inputs
 from dynenvs.simulation.diagnostics import AUDITED, BOUNDS, COUNTERS
 from dynenvs.simulation.guard import GuardedBatch, alone, in_use
-from dynenvs.simulation.progress import APART, LINE, TAKEN, begin_round, new_progress
+from dynenvs.simulation.progress import APART, begin_round, new_progress
 from dynenvs.simulation.room import most_contacts, move_rows, with_room
 from dynenvs.simulation.start import start
 from dynenvs.simulation.threads import Repeated, share
@@ -133,7 +133,7 @@ class Worlds(GuardedBatch):
         self._buffers = np.zeros(self.threads * (int(h.workspace_bytes) + APART), np.uint8)
         self._motors = self.model.actuated
         # Calls with what they are given: of the last step, and of a reset
-        self._bound: tuple[tuple[float, int], Callable[[], None]] | None = None
+        self._bound: tuple[tuple[float, int], Callable[[], Any]] | None = None
         self._again: tuple[Any, Callable[[], bool]] | None = None
         own = self.model.pairs["first"] >= 0
         pairs = h.npoints + np.repeat(np.flatnonzero(own), self.model.pairs["slots"][own])
@@ -368,7 +368,10 @@ class Worlds(GuardedBatch):
         if self._written:
             check_parameters(self.model, self._rows)
         self._inputs.take(tau, control, who, _given)
-        self._outcomes[:, 0] = WAITING if who is None else np.where(who, WAITING, DONE)
+        if who is None:
+            self._outcomes.fill(WAITING)
+        else:
+            self._outcomes[:, 0] = np.where(who, WAITING, DONE)
         try:
             if self._every:
                 self._step_audited(steps)
@@ -437,8 +440,7 @@ class Worlds(GuardedBatch):
         Returns whether all went well at once.
         """
         outcomes = self._outcomes
-        self._run(steps)
-        if not np.count_nonzero(outcomes):
+        if self._run(steps):
             return True
         most = most_contacts(self.model)
         while (full := outcomes[:, 0] == STEP_FULL).any():
@@ -470,17 +472,20 @@ class Worlds(GuardedBatch):
                 which,
             )
 
-    def _run(self, steps: int) -> None:
+    def _run(self, steps: int) -> bool:
+        """Step who waits or goes on; whether all could be stepped."""
         wanted = self._timestep, steps
         if self._bound is None or self._bound[0] != wanted:
             arrays = self._tau, self._inputs.controls.reshape(-1), self._outcomes
             self._bound = wanted, self.visit("the dynamics", step_worlds, *arrays, *wanted)
-        self._bound[1]()
+        stuck = self._bound[1]()
+        return not np.count_nonzero(self._outcomes) if stuck is None else not stuck
 
-    def visit(self, what: str, kernel: Any, *arguments: Any) -> Callable[[], None]:
+    def visit(self, what: str, kernel: Any, *arguments: Any) -> Callable[[], Any]:
         """What runs a kernel on all threads, which share out the worlds; it can be repeated.
 
-        It is good as long as `memory` stays, and who runs it must be alone (`guard.py`).
+        On one thread it returns what the kernel does.  It is good as long as `memory` stays, and
+        who runs it must be alone (`guard.py`).
 
         Args:
             what: it is about, for the message while it is compiled.
@@ -644,10 +649,13 @@ def _given(value: ArrayLike, shape: tuple[int, ...], name: str, who: Flags | Non
     return array
 
 
-def _on_one_thread(progress: Ints, call: Callable[[], Any]) -> None:
-    """A call of a kernel on one thread."""
-    progress[LINE + TAKEN] = 0
-    call()
+def _on_one_thread(progress: Ints, call: Callable[[], Any]) -> Any:
+    """A call of a kernel on one thread, which leaves `progress` as it found it (`claim`)."""
+    try:
+        return call()
+    except BaseException:
+        begin_round(progress, 1)
+        raise
 
 
 def _bytes(rows: NDArray[Any]) -> Bytes:

@@ -19,7 +19,7 @@ from dynenvs.envs.mujoco.look import (
     told,
 )
 from dynenvs.envs.mujoco.single import MujocoEnv
-from dynenvs.envs.mujoco.task import Floats, MujocoTask
+from dynenvs.envs.mujoco.task import Floats, MujocoTask, spread
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.memory.layout import Bytes, Ints
@@ -131,11 +131,15 @@ class AntTask(MujocoTask):
         ):
             flag(getattr(self, name), name)
 
-    def start(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def draw(self, rng: np.random.Generator, drawn: Floats) -> None:
+        """Uniform numbers for positions, normal ones for velocities."""
+        rng.random(out=drawn[: self.model.nq])
+        rng.standard_normal(out=drawn[self.model.nq :])
+
+    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
         """The file's pose and uniform noise; normal noise on velocities."""
-        noise, model = self.reset_noise_scale, self.model
-        q = self.home + rng.uniform(-noise, noise, size=model.nq)
-        return q, noise * rng.standard_normal(model.nv)
+        noise, nq = self.reset_noise_scale, self.model.nq
+        return self.home + spread(drawn[:, :nq], noise), noise * drawn[:, nq:]
 
     @property
     def size(self) -> int:

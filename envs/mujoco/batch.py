@@ -60,6 +60,7 @@ class Batch(Guarded):
         self.told_at_first = names[: self.task.told_at_first]
         self._mask = np.ones(len(self.steps), np.bool_)  # who moves, or begins at
         self._q, self._v = np.zeros_like(self.worlds.q), np.zeros_like(self.worlds.v)
+        self._drawn = np.zeros((len(self._q), self.model.nq + self.model.nv))
         nb, links = len(self.model.body_names), len(self.task.links)
         count = len(self.steps) if self.task.sees_poses else 0
         self.bodies = new_bodies(count, nb, links)
@@ -86,8 +87,11 @@ class Batch(Guarded):
     @alone
     def begin(self, mask: Flags) -> None:
         """Begin an episode in these worlds."""
-        for i in np.flatnonzero(mask).tolist():
-            self._q[i], self._v[i] = self.task.start(self.generators[i])
+        who = np.flatnonzero(mask)
+        drawn = self._drawn[: len(who)]
+        for i, row in zip(who.tolist(), drawn, strict=True):
+            self.task.draw(self.generators[i], row)
+        self._q[who], self._v[who] = self.task.start(drawn)
         self._place(mask)
 
     @alone
@@ -141,7 +145,7 @@ class Batch(Guarded):
         except WorldsError as error:
             failed = error.worlds
             self._failed[failed] = True
-        self._mask[:] = True if mask is None else mask
+        self._mask.fill(True) if mask is None else np.copyto(self._mask, mask)
         self._see(False)
         if failed is not None:
             self._failed[failed] = False
@@ -224,7 +228,7 @@ class Batch(Guarded):
             getattr(self, name)[:] = state[name]
 
     def __getstate__(self) -> dict[str, Any]:
-        made = {"info", "bodies", "_q", "_v", "_mask", "_begins", "_turn"}
+        made = {"info", "bodies", "_q", "_v", "_drawn", "_mask", "_begins", "_turn"}
         made |= {"_memory", "_visits", "_restart"}
         return {key: value for key, value in vars(self).items() if key not in made}
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynenvs.envs.checks import flag, interval
 from dynenvs.envs.mujoco.look import Seen, clipped, copy_to, squares
-from dynenvs.envs.mujoco.task import Floats, MujocoTask
+from dynenvs.envs.mujoco.task import Floats, MujocoTask, spread
 from dynenvs.jit.compiled import inlined
 
 TENDONS = (("left_hip_y", "left_knee"), ("right_hip_y", "right_knee"))  # length: knee - hip [rad]
@@ -93,11 +93,10 @@ class FloatingHumanoid(MujocoTask):
         name = "exclude_current_positions_from_observation"
         flag(self.exclude_current_positions_from_observation, name)
 
-    def start(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
         """The file's pose at rest, and uniform noise on both."""
-        noise, model = self.reset_noise_scale, self.model
-        q = self.home + rng.uniform(-noise, noise, size=model.nq)
-        return q, rng.uniform(-noise, noise, size=model.nv)
+        noise = spread(drawn, self.reset_noise_scale)
+        return self.home + noise[:, : self.model.nq], noise[:, self.model.nq :]
 
     @property
     def size(self) -> int:

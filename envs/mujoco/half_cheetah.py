@@ -8,7 +8,7 @@ import numpy as np
 
 from dynenvs.envs.mujoco.planar import PlanarRunner
 from dynenvs.envs.mujoco.single import MujocoEnv
-from dynenvs.envs.mujoco.task import Floats
+from dynenvs.envs.mujoco.task import Floats, spread
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 
 
@@ -20,11 +20,15 @@ class HalfCheetahTask(PlanarRunner):
     ctrl_cost_weight: float = 0.1
     reset_noise_scale: float = 0.1
 
-    def start(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def draw(self, rng: np.random.Generator, drawn: Floats) -> None:
+        """Uniform numbers for positions, normal ones for velocities."""
+        rng.random(out=drawn[: self.model.nq])
+        rng.standard_normal(out=drawn[self.model.nq :])
+
+    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
         """The file's pose and uniform noise; normal noise on velocities."""
-        noise, model = self.reset_noise_scale, self.model
-        q = self.home + rng.uniform(-noise, noise, size=model.nq)
-        return q, noise * rng.standard_normal(model.nv)
+        noise, nq = self.reset_noise_scale, self.model.nq
+        return self.home + spread(drawn[:, :nq], noise), noise * drawn[:, nq:]
 
 
 class HalfCheetahEnv(MujocoEnv):

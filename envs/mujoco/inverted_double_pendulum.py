@@ -8,7 +8,7 @@ import numpy as np
 
 from dynenvs.envs.mujoco.look import Look, Seen, clipped, look_at_worlds, numbers, told
 from dynenvs.envs.mujoco.single import MujocoEnv
-from dynenvs.envs.mujoco.task import Floats, MujocoTask
+from dynenvs.envs.mujoco.task import Floats, MujocoTask, spread
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.memory.layout import Bytes, Ints
@@ -77,11 +77,15 @@ class InvertedDoublePendulumTask(MujocoTask):
         """Reward and noise are not negative."""
         self.positive("healthy_reward", "reset_noise_scale")
 
-    def start(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def draw(self, rng: np.random.Generator, drawn: Floats) -> None:
+        """Uniform numbers for positions, normal ones for velocities."""
+        rng.random(out=drawn[: self.model.nq])
+        rng.standard_normal(out=drawn[self.model.nq :])
+
+    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
         """Upright at rest, and noise."""
-        noise, model = self.reset_noise_scale, self.model
-        q = self.home + rng.uniform(-noise, noise, size=model.nq)
-        return q, rng.standard_normal(model.nv) * noise
+        noise, nq = self.reset_noise_scale, self.model.nq
+        return self.home + spread(drawn[:, :nq], noise), noise * drawn[:, nq:]
 
     @property
     def size(self) -> int:

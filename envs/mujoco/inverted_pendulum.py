@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from dynenvs.envs.mujoco.look import Look, Seen, copy_to, look_at_worlds, told
 from dynenvs.envs.mujoco.single import MujocoEnv
-from dynenvs.envs.mujoco.task import Floats, MujocoTask
+from dynenvs.envs.mujoco.task import Floats, MujocoTask, spread
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.memory.layout import Bytes, Ints
@@ -54,11 +52,10 @@ class InvertedPendulumTask(MujocoTask):
         """The noise is not negative."""
         self.positive("reset_noise_scale")
 
-    def start(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
         """Upright at rest, and uniform noise."""
-        noise, model = self.reset_noise_scale, self.model
-        q = self.home + rng.uniform(-noise, noise, size=model.nq)
-        return q, rng.uniform(-noise, noise, size=model.nv)
+        noise = spread(drawn, self.reset_noise_scale)
+        return self.home + noise[:, : self.model.nq], noise[:, self.model.nq :]
 
     @property
     def size(self) -> int:

@@ -18,7 +18,7 @@ from dynenvs.envs.mujoco.look import (
     squares,
     told,
 )
-from dynenvs.envs.mujoco.task import Floats, MujocoTask
+from dynenvs.envs.mujoco.task import Floats, MujocoTask, spread
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.memory.layout import Bytes, Ints
 from dynenvs.memory.views import vector
@@ -162,11 +162,10 @@ class PlanarWalker(PlanarRunner):
         for name in ("healthy_z_range", "healthy_angle_range"):
             setattr(self, name, interval(getattr(self, name), name, -np.inf, np.inf))
 
-    def start(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
         """The file's pose at rest, and uniform noise on both."""
-        noise, model = self.reset_noise_scale, self.model
-        q = self.home + rng.uniform(-noise, noise, size=model.nq)
-        return q, rng.uniform(-noise, noise, size=model.nv)
+        noise = spread(drawn, self.reset_noise_scale)
+        return self.home + noise[:, : self.model.nq], noise[:, self.model.nq :]
 
     @property
     def first_height(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from dynenvs.envs.mujoco.look import Look, Seen, distance, look_at_worlds, numbers, squares, told
 from dynenvs.envs.mujoco.single import MujocoEnv
-from dynenvs.envs.mujoco.task import Floats, MujocoTask
+from dynenvs.envs.mujoco.task import Floats, MujocoTask, spread
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.memory.layout import Bytes, Ints
@@ -74,16 +74,20 @@ class PusherTask(MujocoTask):
         """The weights are not negative."""
         self.positive("reward_near_weight", "reward_dist_weight", "reward_control_weight")
 
-    def start(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """The file's pose, the object somewhere away from its goal."""
-        q = self.home.copy()
+    def draw(self, rng: np.random.Generator, drawn: Floats) -> None:
+        """The object's place is drawn until it is away from its goal."""
+        place = drawn[:2]
         while True:
-            x, y = rng.uniform(-0.3, 0.0, size=1), rng.uniform(-0.2, 0.2, size=1)
-            if np.hypot(x, y) > NEAREST:
+            place[:] = rng.uniform(-0.3, 0.0), rng.uniform(-0.2, 0.2)
+            if np.hypot(*place) > NEAREST:
                 break
-        q[-4:] = x[0], y[0], 0.0, 0.0
-        v = rng.uniform(-0.005, 0.005, size=self.model.nv)
-        v[-4:] = 0.0
+        rng.random(out=drawn[self.model.nq :])
+
+    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
+        """The file's pose, the object somewhere away from its goal."""
+        q, v = np.tile(self.home, (len(drawn), 1)), spread(drawn[:, self.model.nq :], 0.005)
+        q[:, -4:-2], q[:, -2:] = drawn[:, :2], 0.0
+        v[:, -4:] = 0.0
         return q, v
 
     @property

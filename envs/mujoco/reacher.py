@@ -18,7 +18,7 @@ from dynenvs.envs.mujoco.look import (
     told,
 )
 from dynenvs.envs.mujoco.single import MujocoEnv
-from dynenvs.envs.mujoco.task import Floats, MujocoTask
+from dynenvs.envs.mujoco.task import Floats, MujocoTask, spread
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.memory.layout import Bytes, Ints
@@ -79,16 +79,22 @@ class ReacherTask(MujocoTask):
         """The weights are not negative."""
         self.positive("reward_dist_weight", "reward_control_weight")
 
-    def start(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    def draw(self, rng: np.random.Generator, drawn: Floats) -> None:
+        """The target is drawn until it lies in its disc."""
+        nq = self.model.nq
+        rng.random(out=drawn[:nq])
+        goal = drawn[nq - 2 : nq]
+        rng.random(out=goal)
+        while not np.linalg.norm(spread(goal, NEAREST)) < NEAREST:
+            rng.random(out=goal)
+        rng.random(out=drawn[nq:])
+
+    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
         """The file's pose with a little noise, and the target anywhere in its disc."""
-        q = rng.uniform(-0.1, 0.1, size=self.model.nq) + self.home
-        while True:
-            goal = rng.uniform(-NEAREST, NEAREST, size=2)
-            if np.linalg.norm(goal) < NEAREST:
-                break
-        q[-2:] = goal
-        v = rng.uniform(-0.005, 0.005, size=self.model.nv)
-        v[-2:] = 0.0
+        nq = self.model.nq
+        q, v = spread(drawn[:, :nq], 0.1) + self.home, spread(drawn[:, nq:], 0.005)
+        q[:, -2:] = spread(drawn[:, nq - 2 : nq], NEAREST)
+        v[:, -2:] = 0.0
         return q, v
 
     @property

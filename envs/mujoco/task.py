@@ -101,11 +101,19 @@ class MujocoTask(ABC):
             ValueError: one is out of its range.
         """
 
-    @abstractmethod
-    def start(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Positions and velocities at which an episode begins, shapes (nq,) and (nv,).
+    def draw(self, rng: np.random.Generator, drawn: Floats) -> None:
+        """The random numbers with which an episode begins, into `drawn`, shape (nq + nv,).
 
-        Drawn as Gymnasium draws them: the same seed begins in the same state.
+        In the order in which Gymnasium draws them: the same seed begins in the same state.
+        """
+        rng.random(out=drawn)
+
+    @abstractmethod
+    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
+        """Positions and velocities at which n episodes begin, shapes (n, nq) and (n, nv).
+
+        Args:
+            drawn: their random numbers, shape (n, nq + nv).
         """
 
     @property
@@ -136,6 +144,11 @@ class MujocoTask(ABC):
         """Make sure that these options are numbers that are not negative."""
         for name in names:
             setattr(self, name, number(getattr(self, name), name, 0.0, np.inf))
+
+
+def spread(drawn: Floats, bound: float) -> Floats:
+    """Numbers in [0, 1) to +-`bound`, with the bits of NumPy's `uniform`."""
+    return -bound + 2.0 * bound * drawn
 
 
 def _check_size(model: Model, least: tuple[int, int]) -> None:
