@@ -8,7 +8,7 @@ and nobody asks whether a body could move so.
     dynenvs train ppo humanoid --starts sketch.npz:0 --curriculum starts_share=0.7 \
         --option 'reward_weights={"rhythm": 1}'
 
-docs/learning.md tells what comes of it.
+docs/lab/learning.md tells what comes of it.
 """
 
 import sys
