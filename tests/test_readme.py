@@ -13,7 +13,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-GUIDES = ("contact", "from-mujoco", "how-to", "own-pd", "own-task")
+HOW_TO = ("how-to", *(f"how-to-{word}" for word in ("compute", "disturb", "robots", "scenes")))
+GUIDES = (*HOW_TO, "contact", "from-mujoco", "own-pd", "own-task")
 
 
 def blocks(page: str) -> dict[str, str]:
