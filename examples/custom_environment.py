@@ -31,8 +31,7 @@ class PushToMark(gym.Env):
     def reset(self, *, seed=None, options=None):
         super().reset(seed=seed)
         self.world.reset()
-        self.world.q[1], self.world.q[3] = self.np_random.uniform(-0.05, 0.05), 0.05
-        self.count = 0
+        self.world.q[1:4:2], self.count = (self.np_random.uniform(-0.05, 0.05), 0.05), 0
         return self._observe(), {}
 
     def step(self, action):  # for 50 ms; the reward is close to 1 where the box lies at the mark

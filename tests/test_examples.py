@@ -91,6 +91,14 @@ def test_through_bricks(tmp_path: Path) -> None:
 
 
 @pytest.mark.thorough
+def test_one_leg(tmp_path: Path) -> None:
+    """It runs, and leaves a policy; few steps are too few to stay on one leg."""
+    pytest.importorskip("stable_baselines3")
+    assert example("one_leg").main(4096, str(tmp_path / "leg.zip")) < 3.0
+    assert (tmp_path / "leg.zip").stat().st_size > 1000
+
+
+@pytest.mark.thorough
 def test_train_with_sb3() -> None:
     """It runs; few steps are too few, and the score says so."""
     pytest.importorskip("stable_baselines3")

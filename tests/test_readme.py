@@ -13,7 +13,10 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-HOW_TO = ("how-to", *(f"how-to-{word}" for word in ("compute", "disturb", "robots", "scenes")))
+HOW_TO = (
+    "how-to",
+    *(f"how-to-{word}" for word in ("compute", "disturb", "robots", "scenes", "see")),
+)
 GUIDES = (*HOW_TO, "contact", "from-mujoco", "own-pd", "own-task")
 
 
