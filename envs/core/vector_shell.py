@@ -136,12 +136,6 @@ class VectorShell(VectorEnv[NDArray[Any], NDArray[np.float32], NDArray[Any]]):
         """What the worlds are at the moment, by names, a row each: `world.q`, `world.body(...)`."""
         return State(self._arrays, single=False)
 
-    def __repr__(self) -> str:
-        name = self._spec.id if self._spec else "unregistered"
-        sizes = f"num_envs={self.num_envs}, num_threads={self.num_threads}"
-        mode = self.metadata["autoreset_mode"].value
-        return f"{type(self).__name__}({name}, {sizes}, autoreset_mode={mode})"
-
     @property
     def spec(self) -> EnvSpec | None:
         """What `gym.make_vec` made it from, with the limit of its episodes that it really has."""
