@@ -35,7 +35,7 @@ def main(worlds: int = 256) -> float:
     """Print and return the speed with the task over the speed without."""
     names = {"native": ROBOT, "own task": make_task(task, ROBOT, "dynenvs/OwnTaskCost-v0")}
     batches = {k: gym.make_vec(id, num_envs=worlds, num_threads=1) for k, id in names.items()}
-    shape = (STEPS, *batches["native"].action_space.shape)
+    shape = (STEPS, *(batches["native"].action_space.shape or ()))
     took = dict.fromkeys(names, 0.0)
     for envs in batches.values():
         envs.reset(seed=0)
