@@ -1,4 +1,4 @@
-"""Write your own controller: torques by inverse dynamics that let a humanoid bob up and down.
+"""A controller of your own: torques by inverse dynamics that let a humanoid bob up and down.
 
 It speaks stable-baselines3's policy protocol, so that what takes a trained policy takes it, too.
 """
@@ -10,11 +10,10 @@ import numpy as np
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 
-import dynenvs
+import dynenvs  # noqa: F401  registers the environments
 from dynenvs import inverse_dynamics
 
-DEPTH, RATE = 0.3, 3.0  # of the knees' bending [rad], [rad/s]
-GAIN = 8.0  # at which errors vanish [1/s]
+DEPTH, RATE, GAIN = 0.3, 3.0, 8.0  # of the knees' bending [rad], [rad/s]; of errors [1/s]
 
 
 class Bobbing:
@@ -23,9 +22,7 @@ class Bobbing:
     def __init__(self, env: Any) -> None:
         self.task, self.time = env.unwrapped.task, 0.0
 
-    def predict(
-        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: Any = 1
-    ) -> tuple[Any, Any]:
+    def predict(self, observation: Any, state: Any = None, episode_start: Any = None, **_: Any):
         """Torques over effort limits; observations come one by one or in a batch of one."""
         model, o = self.task.model, np.ravel(observation)
         if episode_start is None or np.any(episode_start):
@@ -45,7 +42,6 @@ class Bobbing:
 
 def main() -> float:
     """Bob through one episode; returns how far the hip moved [m]."""
-    gym.register_envs(dynenvs)
     env = Monitor(gym.make("dynenvs/PlanarHumanoid-v0", command=0.3))
     heights: list[float] = []
 
@@ -53,9 +49,7 @@ def main() -> float:
         heights.append(float(local["observations"][0][0]))
 
     controller: Any = Bobbing(env)
-    lengths = evaluate_policy(
-        controller, env, n_eval_episodes=1, callback=watch, return_episode_rewards=True
-    )[1]
+    _, lengths = evaluate_policy(controller, env, 1, callback=watch, return_episode_rewards=True)
     moved = max(heights) - min(heights[:500])
     print(f"it stood for {lengths[0]} of 1000 steps, and the hip moved by {100 * moved:.1f} cm")
     return moved if lengths == [1000] else 0.0

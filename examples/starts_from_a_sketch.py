@@ -1,14 +1,11 @@
 r"""Starts without demonstrations: the humanoid in the middle of a walk that is only sketched.
 
-A learner finds a step sooner where episodes begin within one.  No expert is needed for that: here
-each foot goes along a line on the ground and back above it, the legs follow by their lengths alone,
-and nobody asks whether a body could move so.
+Each foot goes along a line on the ground and back above it, the legs follow by their lengths alone,
+and nobody asks whether a body could move so.  docs/lab/learning.md says what is learned from it.
 
     python examples/starts_from_a_sketch.py sketch.npz
     dynenvs train ppo humanoid --starts sketch.npz:0 --curriculum starts_share=0.7 \
         --option 'reward_weights={"rhythm": 1}'
-
-docs/learning.md tells what comes of it.
 """
 
 import sys
@@ -20,18 +17,15 @@ import numpy as np
 import dynenvs  # noqa: F401  (registers the environments)
 from dynenvs.envs.robots.humanoid import ANKLE, SHANK, THIGH
 
-HALF = 0.5  # time that a foot stands, and that it swings [s]
-LIFT = 0.06  # of a foot in mid-swing [m]
-SWAY = 0.2  # speed of the pelvis to the side where one foot hands over to the other [m/s]
-LOWER = 0.02  # than standing, so that legs reach forward and back [m]
+HALF, LIFT = 0.5, 0.06  # time that a foot stands, and that it swings [s]; lift in mid-swing [m]
+SWAY, LOWER = 0.2, 0.02  # of the pelvis: to the side between steps [m/s], than standing [m]
 TURN = 1e-4  # of the gait's clock, over which joint speeds are differences: a second a turn
 LEFT, RIGHT, PITCHES = 7, 13, slice(2, 5)  # legs in q; hip, knee and ankle within one
 
 
 def pitches(clock: np.ndarray, speed: np.ndarray, hip: np.ndarray) -> np.ndarray:
     """Hip, knee and ankle of a leg whose foot touches down at clock 0 [rad], shape (n, 3)."""
-    clock = clock % 1.0
-    swing = np.clip(2.0 * clock - 1.0, 0.0, 1.0)
+    clock, swing = clock % 1.0, np.clip(2.0 * (clock % 1.0) - 1.0, 0.0, 1.0)
     ahead = HALF * speed * np.where(clock < 0.5, 0.5 - 2.0 * clock, swing - 0.5)
     below = hip - ANKLE - LIFT * np.sin(np.pi * swing)
     reach = np.hypot(ahead, below)
@@ -54,12 +48,10 @@ def main(path: str = "sketch.npz", count: int = 2000, seed: int = 0) -> Path:
         clock, joints = task["phase"] + late, np.arange(leg, leg + 6)[PITCHES]
         q[:, joints] = now = pitches(clock, task["forward"], q[:, 2])
         v[:, joints - 1] = (pitches(clock + TURN, task["forward"], q[:, 2]) - now) / TURN
-    v[:, 0] = task["forward"]
+    v[:, 0], v[:, 5] = task["forward"], task["turning"]
     v[:, 1] = task["sideways"] + SWAY * np.cos(2.0 * np.pi * task["phase"])
-    v[:, 5] = task["turning"]
     envs.set_state(states)
     envs.save_starts(path)
-    print(f"{count} starts in {path}")
     return Path(path)
 
 

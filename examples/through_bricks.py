@@ -5,22 +5,17 @@
 Its expert does not see them: it stumbles over them, kicks them aside and steps on them.
 """
 
-from __future__ import annotations
-
 import sys
-import time
-from typing import Any, NamedTuple
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
 from PIL import Image
 
-import dynenvs
+import dynenvs  # noqa: F401  registers the environments
 from dynenvs.agents import reference_controller
 from dynenvs.envs.objects import box
 
-WORLDS = 16
-SPEED = 0.6  # [m/s]
 BRICKS = box(
     half_size=(0.06, 0.03, 0.02),
     mass=0.3,
@@ -31,24 +26,13 @@ BRICKS = box(
 )
 
 
-class Crossed(NamedTuple):
-    """What came of it."""
-
-    through: int  # worlds whose robot stands at the end
-    way: float  # that they went forward, in the mean [m]
-    moved: float  # that bricks were moved by, in the mean [m]
-    residual: float  # the largest of any contact problem
-    degraded: int
-
-
-def main(worlds: int = WORLDS, steps: int = 390, picture: str | None = None) -> Crossed:
-    """Trot for so many control steps of 15 ms."""
-    gym.register_envs(dynenvs)
+def main(worlds: int = 16, steps: int = 390, picture: str | None = None) -> dict[str, float]:
+    """Trot for so many control steps of 15 ms; what came of it, in the mean of those that stand."""
     envs: Any = gym.make_vec(
         "dynenvs/Quadruped-v0",
         num_envs=worlds,
         objects=[BRICKS],
-        command=(SPEED, 0.0, 0.0),
+        command=(0.6, 0.0, 0.0),
         max_episode_steps=steps + 1,
         render_mode="rgb_array",
         width=720,
@@ -56,24 +40,19 @@ def main(worlds: int = WORLDS, steps: int = 390, picture: str | None = None) -> 
     )
     expert = reference_controller(envs)
     observations, infos = envs.reset(seed=0)
-    start = infos["objects"][..., :2]
-    stands, residual, degraded = np.ones(worlds, bool), 0.0, 0
-    begin = time.perf_counter()
+    start, stands = infos["objects"][..., :2], np.ones(worlds, bool)
+    worst = {"residual": 0.0, "degraded": 0.0}  # of the contact problems of all worlds
     for i in range(steps):
-        actions, _ = expert.predict(observations)
-        observations, _, fell, _, infos = envs.step(actions)
+        observations, _, fell, _, infos = envs.step(expert.predict(observations)[0])
         stands &= ~fell
-        residual = max(residual, float(infos["residual"].max()))
-        degraded = max(degraded, int(infos["degraded"].sum()))
+        worst = {name: max(value, float(infos[name].max())) for name, value in worst.items()}
         if picture is not None and i == steps // 2:
             Image.fromarray(envs.unwrapped.envs[0].render()).save(picture)
-    each = worlds * steps / (time.perf_counter() - begin)
     way = float(infos["x_position"][stands].mean())
     moved = float(np.linalg.norm(infos["objects"][..., :2] - start, axis=2)[stands].mean())
     print(f"{stands.sum()} of {worlds} are through, {way:.2f} m on; bricks moved by {moved:.2f} m")
-    print(f"{each:.0f} control steps a second; residual {residual:.0e}, degraded {degraded}")
-    return Crossed(int(stands.sum()), way, moved, residual, degraded)
+    return {"through": float(stands.sum()), "way": way, "moved": moved, **worst}
 
 
 if __name__ == "__main__":
-    main(picture=sys.argv[1] if len(sys.argv) > 1 else None)
+    print(main(picture=sys.argv[1] if len(sys.argv) > 1 else None))

@@ -6,8 +6,6 @@ The ball hangs on a rope of one hinge.  Everything that touches is solved togeth
 not; `World.diagnostics` tells how, and how many answers were degraded: the best after bounded work.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 
@@ -46,8 +44,7 @@ def main(seconds: float = 1.5, picture: str | None = None) -> tuple[float, Diagn
     """Let it swing; returns how far the furthest brick flew [m], and the solver's counters."""
     world = build()
     start = world.q[1:].reshape(-1, 7)[:, :3].copy()
-    begin = time.perf_counter()
-    steps = round(seconds / world.timestep)
+    begin, steps = time.perf_counter(), round(seconds / world.timestep)
     world.step(steps=steps)
     each = (time.perf_counter() - begin) / steps
     flown = np.linalg.norm(world.q[1:].reshape(-1, 7)[:, :3] - start, axis=1).max()

@@ -35,7 +35,7 @@ HEAD = """\
 Written by `{command}` on {machine}. A load of
 {load:.1f} when it began tells what the machine did besides.
 
-[`dynenvs collect ENV --ray ADDRESS`](learning.md#on-several-machines-with-ray) spreads episodes
+[`dynenvs collect ENV --ray ADDRESS`](lab/learning.md#on-several-machines-with-ray) spreads episodes
 over a cluster: tasks of 25 episodes run on its processors, their results travel to the driver, and
 the driver alone writes the dataset. So three things may set the pace: the workers' processors, the
 driver's one processor, and its network.

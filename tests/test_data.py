@@ -305,7 +305,7 @@ def test_commands(
 
 
 def test_the_page_tells_the_standard_noise() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "learning.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[1] / "docs" / "lab" / "learning.md").read_text(encoding="utf-8")
     told = dict(re.findall(r"^\| ([a-z ]+) \|.*\| \*\*([\d.]+)\*\* \|$", page, re.MULTILINE))
     ids = {environment_id(name.replace(" ", "-")): float(noise) for name, noise in told.items()}
     assert ids == STANDARD

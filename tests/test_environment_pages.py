@@ -141,8 +141,8 @@ def test_undisturbed_returns_of_the_robustness_page(env_id: str) -> None:
 
 
 def test_how_far_the_quadrupeds_feet_slide() -> None:
-    """In docs/learning.md."""
-    text = " ".join((ROOT / "docs/learning.md").read_text(encoding="utf-8").split())
+    """In docs/lab/learning.md."""
+    text = " ".join((ROOT / "docs/lab/learning.md").read_text(encoding="utf-8").split())
     agents = evaluation("dynenvs/Quadruped-v0")["agents"]
     feet = f"feet go {agents['ppo']['slip']:.1f} m in an episode, the expert's "
     assert feet + f"{1e3 * agents['expert']['slip']:.0f} mm" in text

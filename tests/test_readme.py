@@ -1,9 +1,10 @@
-"""The README and docs/how-to.md: every Python block runs as it stands, the table is true."""
+"""The README and the guides: every Python block runs as it stands, the table is true."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,11 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-HOW_TO = (ROOT / "docs/how-to.md").read_text(encoding="utf-8")
+HOW_TO = (
+    "how-to",
+    *(f"how-to-{word}" for word in ("compute", "disturb", "robots", "scenes", "see")),
+)
+GUIDES = (*HOW_TO, "contact", "from-mujoco", "own-pd", "own-task")
 
 
 def blocks(page: str) -> dict[str, str]:
@@ -29,7 +34,10 @@ NEEDS = {  # words of a block, and the library that they are of
     "Mujoco": "mujoco",
     "RecordVideo": "moviepy",
 }
-BLOCKS = {**blocks(README), **blocks(HOW_TO)}
+BLOCKS = blocks(README)
+for guide in GUIDES:
+    BLOCKS |= blocks((ROOT / f"docs/{guide}.md").read_text(encoding="utf-8"))
+GO2 = Path(__file__).parent / "go2.xml"  # the file that a user has in docs/own-pd.md
 
 
 @pytest.mark.parametrize("block", BLOCKS.values(), ids=BLOCKS)
@@ -38,6 +46,7 @@ def test_python_block_runs_by_itself(block: str, tmp_path: Path) -> None:
     for word, module in NEEDS.items():
         if word in block:
             pytest.importorskip(module)
+    shutil.copy(GO2, tmp_path / "go2.xml")
     environment = {**os.environ, "SDL_VIDEODRIVER": "dummy"}
     done = subprocess.run(
         [sys.executable, "-c", block],

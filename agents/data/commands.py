@@ -51,7 +51,7 @@ def collect(
             min=0.0,
             help="Standard deviation of noise on what acts, share of the limits, in nine of ten "
             "episodes; it shows a clone the way back from its errors, and the agent's own answers "
-            "are recorded beside it. If absent, as much as teaches (docs/learning.md) for the "
+            "are recorded beside it. If absent, as much as teaches (docs/lab/learning.md) for the "
             "expert, 0 for others.",
         ),
     ] = None,

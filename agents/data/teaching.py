@@ -15,7 +15,7 @@ import numpy as np
 
 from dynenvs.memory.layout import Floats
 
-# Standard deviation on every joint, share of its limit: of those in docs/learning.md ("How much
+# Standard deviation on every joint, share of its limit: of those in docs/lab/learning.md ("How much
 # noise"), measured by `dynenvs collect ENV --noise S` and `dynenvs clone ENV --dataset ...`, one at
 # which clones score best
 STANDARD = {

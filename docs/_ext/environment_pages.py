@@ -146,4 +146,4 @@ way back from errors; a `README.md` beside the dataset says how much.
 
 Each episode's metadata hold its seed and the simulator's whole state at its start: `dynenvs replay
 {name}/expert-v0` steps it again and compares every bit. Licence: MIT, as of the code that makes it.
-[Datasets](../learning.md#datasets) says more: noise, other agents, terrain, clusters."""
+[Datasets](../lab/learning.md#datasets) says more: noise, other agents, terrain, clusters."""

@@ -17,6 +17,7 @@ from dynenvs.envs.core.blocks import Block
 from dynenvs.envs.core.changing import change_options
 from dynenvs.envs.core.codes import STEP, TERMINATIONS, TRUNCATIONS
 from dynenvs.envs.core.shell import Observation, Shell, checked_options
+from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.worlds import Worlds
 from dynenvs.memory.layout import Floats
@@ -34,6 +35,9 @@ class DynEnv(Shell):
 
     def _take(self, worlds: Worlds | None, index: int) -> None:
         self.worlds = Worlds(self.task, 1) if worlds is None else worlds.one(index)
+
+    def _arrays(self) -> Arrays:
+        return self.worlds.arrays()
 
     @property
     def model(self) -> Model:

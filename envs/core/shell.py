@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.envs.checks import choice, got, known, known_arguments, picture_side
+from dynenvs.envs.core.state import Arrays, State
 
 Observation = NDArray[Any]  # float64, or float32 if that was asked for
 
@@ -93,6 +94,20 @@ class Shell(gym.Env[Observation, NDArray[np.float32]]):
         env = cls.__new__(cls)
         env._set_up(task, worlds, index, **picture)
         return env
+
+    @abstractmethod
+    def _arrays(self) -> Arrays:
+        """The arrays of this one world, as `State` reads them."""
+
+    @property
+    def world(self) -> State:
+        """What the world is at the moment, by names: `world.q`, `world.body("pelvis").position`."""
+        return State(self._arrays, single=True)
+
+    def __repr__(self) -> str:
+        seen, acts = self.observation_space.shape, self.action_space.shape
+        sizes = f"observation {seen}, action {acts}, control step {1e3 * self.dt:g} ms"
+        return f"<{type(self).__name__} of {self.spec.id if self.spec else 'no id'}: {sizes}>"
 
     @property
     def dt(self) -> float:

@@ -28,6 +28,7 @@ from dynenvs.envs.core.codes import (
 )
 from dynenvs.envs.core.shell import Observation, checked_options
 from dynenvs.envs.core.starts import write_starts
+from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector_shell import Flags, Floats, VectorShell
 from dynenvs.envs.core.worlds import Worlds
@@ -54,6 +55,13 @@ class DynVectorEnv(VectorShell):
         self.worlds = Worlds(self.task, self.num_envs, self.num_threads)
         self._order = ORDERS[self.autoreset_mode]
         return self.worlds
+
+    def _arrays(self) -> Arrays:
+        return self.worlds.arrays()
+
+    def _over(self) -> NDArray[Any]:
+        flags: NDArray[Any] = self.worlds.task_states["end"]
+        return flags
 
     @property
     def observation_blocks(self) -> tuple[Block, ...]:

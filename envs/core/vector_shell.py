@@ -27,6 +27,7 @@ from dynenvs.envs.checks import (
 )
 from dynenvs.envs.core.limit import NO_LIMIT
 from dynenvs.envs.core.shell import Shell
+from dynenvs.envs.core.state import Arrays, State
 from dynenvs.simulation.threads import available_threads
 
 Floats = NDArray[np.float64]
@@ -121,6 +122,19 @@ class VectorShell(VectorEnv[NDArray[Any], NDArray[np.float32], NDArray[Any]]):
     @abstractmethod
     def _make_worlds(self) -> Any:
         """The worlds of `task`, as the single environment's `window` takes them."""
+
+    @abstractmethod
+    def _arrays(self) -> Arrays:
+        """The arrays of all worlds, as `State` reads them."""
+
+    @abstractmethod
+    def _over(self) -> NDArray[Any]:
+        """Whose episode is over (not zero), shape (num_envs,), a view that may be written into."""
+
+    @property
+    def world(self) -> State:
+        """What the worlds are at the moment, by names, a row each: `world.q`, `world.body(...)`."""
+        return State(self._arrays, single=False)
 
     @property
     def spec(self) -> EnvSpec | None:

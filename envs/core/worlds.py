@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from dynenvs.envs.checks import check_records, real_numbers
 from dynenvs.envs.core.codes import BEGIN, END_WORDS, OBSERVE, RUNNING, TIME_LIMIT
 from dynenvs.envs.core.records import InfoRows
+from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.core.table import new_table, point
 from dynenvs.envs.core.task import Task
 from dynenvs.jit.compiled import bind, entry, expect, prepare
@@ -331,6 +332,12 @@ class Worlds(GuardedBatch):
         self._connect()
 
     # What is reported
+
+    def arrays(self) -> Arrays:
+        """The arrays that a `State` reads."""
+        task, legs = self.task, getattr(self.task, "legs", ())
+        arrays = self.states, self.info_rows, self._actions, self.rewards
+        return Arrays(task.model, *arrays, task.dt, legs)
 
     def at_limit(self, ahead: int = 0) -> Flags:
         """Which episodes reach the time limit within `ahead` more control steps, shape (count,)."""

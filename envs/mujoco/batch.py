@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.envs.core.limit import steps_until
 from dynenvs.envs.core.records import InfoRows
+from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.mujoco.bodies import new_bodies, read_bodies
 from dynenvs.envs.mujoco.look import MARK, Look
 from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
@@ -73,6 +74,12 @@ class Batch(Guarded):
     def model(self) -> Model:
         """The robot and its ground."""
         return self.worlds.model
+
+    def arrays(self, which: slice = slice(None)) -> Arrays:
+        """The arrays of some worlds that a `State` reads."""
+        states, seen = self.worlds._rows[which], self.rows[which]
+        actions, rewards = self._actions[which], self.rewards[which]
+        return Arrays(self.model, states, seen, actions, rewards, self.task.dt, ())
 
     def observe(self) -> NDArray[Any]:
         """What they show, shape (count, size), the caller's own."""

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.envs.checks import MOST_SEED, real_numbers, whole
 from dynenvs.envs.core.shell import Observation, Shell, checked_options
+from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.mujoco.batch import Batch, checked_actions
 from dynenvs.envs.mujoco.task import Floats, MujocoTask
 from dynenvs.envs.render import Renderer
@@ -45,6 +46,9 @@ class MujocoEnv(Shell):
         self._alone = worlds is None
         self._kind, self._shape = self.task.observation_space.dtype, self.task.action_space.shape
         self.index = index  # of the world in the batch
+
+    def _arrays(self) -> Arrays:
+        return self.batch.arrays(slice(self.index, self.index + 1))
 
     @property
     def np_random(self) -> np.random.Generator:

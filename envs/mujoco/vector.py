@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
 from dynenvs.envs.core.shell import Observation, checked_options
+from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.core.vector_shell import Flags, Floats, VectorShell
 from dynenvs.envs.mujoco.batch import Batch, checked_actions
 from dynenvs.envs.mujoco.single import MujocoEnv
@@ -29,8 +30,16 @@ class MujocoVectorEnv(VectorShell):
 
     def _make_worlds(self) -> Batch:
         self.batch = Batch(self.task, self.num_envs, self.num_threads)
+        self._rewards: Floats = np.zeros(self.num_envs)  # of the last step: where some worlds have
+        # begun since, the batch has those of none
         self._nobody = np.zeros(self.num_envs, np.bool_)
         return self.batch
+
+    def _arrays(self) -> Arrays:
+        return self.batch.arrays()._replace(rewards=self._rewards)
+
+    def _over(self) -> Flags:
+        return self.batch.ended
 
     def reset(
         self,
@@ -81,6 +90,7 @@ class MujocoVectorEnv(VectorShell):
         stepped, begins = ~fresh, fresh.any()
         batch.step(given, None, stepped if begins else None)
         outcome = batch.rewards.copy(), batch.over.copy(), batch.cut.copy()
+        self._rewards = outcome[0].copy()
         if begins:
             batch.begin(fresh)
         if mode == AutoresetMode.SAME_STEP and batch.ended.any():

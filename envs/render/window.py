@@ -204,7 +204,8 @@ def _open_window(size: tuple[int, int], title: str) -> pygame.Surface:
         raise RuntimeError(
             f"a window needs a display, and there is none ({error}); ask for pictures instead "
             "(an environment's with render mode 'rgb_array', a World's with dynenvs.render), or "
-            "set the environment variable SDL_VIDEODRIVER=dummy to show nothing"
+            "set the environment variable SDL_VIDEODRIVER=dummy to show nothing "
+            "(docs/trouble.md, No display)"
         ) from error
     pygame.display.set_caption(f"{title or 'dynenvs'}   (h: keys)")
     return screen

@@ -49,9 +49,9 @@ NOTES = [
     "the deepest contact at the end of any turn. MuJoCo's contact is soft: it holds by overlap, "
     "and its answers carry no certificate.",
     "Pinocchio's solvers (ADMM and projected Gauss-Seidel, exact cone) drive a step that dynenvs "
-    "finds the contacts of, with the settings that `docs/verification.md` tells; their times are "
-    "those of Pinocchio's own functions, without detection and Python. Degraded: above 1e-9, the "
-    "tolerance that they are given.",
+    "finds the contacts of, with the settings that `docs/lab/verification.md` tells; their times "
+    "are those of Pinocchio's own functions, without detection and Python. Degraded: above 1e-9, "
+    "the tolerance that they are given.",
     "`python -m studies bench --cases scenes` makes this table alone.",
 ]
 

@@ -46,8 +46,8 @@ GROUPS = {  # what is verified: the families of scenes that say so, and by what 
 }
 BESIDE = """\
 Beside these scenes: equations of motion of imported robots equal MuJoCo's to 1e-10
-([robots](robots.md), `pytest tests/test_import_mujoco.py`), and observations,
-rewards and ends of Gymnasium's tasks equal Gymnasium's own to 1e-12 ([tasks](mujoco-tasks.md),
+([robots](../robots.md), `pytest tests/test_import_mujoco.py`), and observations,
+rewards and ends of Gymnasium's tasks equal Gymnasium's own to 1e-12 ([tasks](../mujoco-tasks.md),
 `pytest tests/test_mujoco_tasks.py`).
 """
 INTRODUCTION = """\

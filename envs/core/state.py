@@ -1,0 +1,215 @@
+"""What worlds are at the moment, by names: positions, bodies, contact forces, commands.
+
+`env.unwrapped.world` and `envs.unwrapped.world` give it to users, and `own_task.py` to the
+functions of their own tasks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dynenvs.dynamics.jacobians import Frames, read_frames
+from dynenvs.memory.layout import Floats, Ints, open_work
+from dynenvs.model.model import Model
+from dynenvs.simulation.batch import read_impulses
+
+
+class Arrays(NamedTuple):
+    """A batch's own arrays, with one entry a world."""
+
+    model: Model
+    states: NDArray[Any]  # physical states, dtype `model.state_dtype`
+    info: NDArray[Any]  # what `info` says
+    actions: Floats  # of the last step, shape (n, nu)
+    rewards: Floats  # of the last step, by the environment's own task, shape (n,)
+    dt: float  # control period [s]
+    legs: tuple[str, ...]  # whose feet have contact forces
+
+
+class Body(NamedTuple):
+    """A body of each world, in world axes; one world's has no first axis."""
+
+    position: Floats  # of its origin [m], shape (n, 3)
+    rotation: Floats  # body to world, shape (n, 3, 3)
+    velocity: Floats  # of its origin [m/s], shape (n, 3)
+    angular_velocity: Floats  # [rad/s], shape (n, 3)
+
+
+class Joint(NamedTuple):
+    """A joint of each world; of one coordinate, shape (n,), of more, (n, k)."""
+
+    position: Floats  # [rad] or [m]
+    velocity: Floats  # [rad/s] or [m/s]
+
+
+class State:
+    """What worlds are at the moment, by names; it follows them, and cannot be written into.
+
+    Arrays have one row a world.  Those of a single environment's `world` have none, except in the
+    function of a task of one's own, which sees a batch of one there.
+
+    Args:
+        source: gives the arrays as they are now: a batch may move them.
+        single: whether it is one world, whose arrays have no row.
+    """
+
+    def __init__(self, source: Callable[[], Arrays], single: bool) -> None:
+        self._source, self._single = source, single
+        self._seen: tuple[Floats, Floats] | None = None  # where the frames were worked out
+        self._frames: Frames
+        self._work: tuple[Model, NDArray[np.uint8]] | None = None  # scratch memory
+
+    @property
+    def _arrays(self) -> Arrays:
+        return self._source()
+
+    @property
+    def model(self) -> Model:
+        """Robot and ground: names of bodies (`body_names`) and joints (`joint_names`)."""
+        return self._arrays.model
+
+    def __repr__(self) -> str:
+        m, n = self.model, len(self._arrays.states)
+        count = "one world" if self._single else f"{n} worlds"
+        words = "q, v, time, actions, reward, command, foot_forces, info(name)"
+        named = "body(name), joint(name), contact_force(body)"
+        return f"<State of {count}: {m.nq} positions, {m.nv} velocities; {words}, {named}>"
+
+    def _give(self, array: NDArray[Any]) -> Any:
+        """What a user gets of an array of all worlds."""
+        view = array[0] if self._single else array[...]
+        if isinstance(view, np.ndarray):
+            view.flags.writeable = False
+        return view
+
+    @property
+    def q(self) -> Floats:
+        """Positions, shape (n, nq)."""
+        found: Floats = self._give(self._arrays.states["q"])
+        return found
+
+    @property
+    def v(self) -> Floats:
+        """Velocities, shape (n, nv)."""
+        found: Floats = self._give(self._arrays.states["v"])
+        return found
+
+    @property
+    def time(self) -> Any:
+        """Time since the episode began [s], shape (n,)."""
+        return self._give(self._arrays.states["status"]["time"])
+
+    @property
+    def actions(self) -> Floats:
+        """Given to the last control step, clipped to [-1, 1], shape (n, nu)."""
+        found: Floats = self._give(np.clip(self._arrays.actions, -1.0, 1.0))
+        return found
+
+    @property
+    def reward(self) -> Any:
+        """What the environment's own task gave for the last step, shape (n,)."""
+        return self._give(self._arrays.rewards)
+
+    @property
+    def command(self) -> Any:
+        """What a walker is commanded: three speeds, shape (n, 3), in the plane one, shape (n,).
+
+        Raises:
+            AttributeError: the environment has no commands.
+        """
+        return self.info("command")
+
+    @property
+    def foot_forces(self) -> dict[str, Floats]:
+        """Mean contact force on each foot over the control step, by leg [N], shape (n, 3) each.
+
+        Raises:
+            AttributeError: the environment tells of no feet.
+        """
+        forces = self._info("contact_forces")
+        return {leg: self._give(forces[:, i]) for i, leg in enumerate(self._arrays.legs)}
+
+    def info(self, name: str) -> Any:
+        """An entry of `info`, shape (n, ...).
+
+        Raises:
+            AttributeError: the environment has none of that name.
+        """
+        return self._give(self._info(name))
+
+    def _info(self, name: str) -> NDArray[Any]:
+        names = self._arrays.info.dtype.names or ()
+        if name not in names:
+            raise AttributeError(f"this environment's info has no {name!r}, but {', '.join(names)}")
+        found: NDArray[Any] = self._arrays.info[name]
+        return found
+
+    def body(self, name: str) -> Body:
+        """A body by its name, one of `model.body_names`.
+
+        Raises:
+            KeyError: there is none of that name.
+        """
+        i, frames = self.model.body_id(name), self._poses()
+        parts = frames.positions, frames.rotations, frames.linear, frames.angular
+        return Body(*(self._give(part[:, i]) for part in parts))
+
+    def contact_force(self, body: str) -> Floats:
+        """What all contacts give a body, mean over the control step [N], shape (n, 3).
+
+        Raises:
+            KeyError: there is no body of that name.
+        """
+        states, model = self._arrays.states, self.model
+        found = np.empty((len(states), len(model.body_names), 3))
+        read_impulses(model.packed, _bytes(states), _sources(model), found)
+        force: Floats = self._give(found[:, model.body_id(body)] / self._arrays.dt)
+        return force
+
+    def joint(self, name: str) -> Joint:
+        """A joint by its name, one of `model.joint_names`.
+
+        Raises:
+            KeyError: there is none of that name.
+        """
+        model, states = self.model, self._arrays.states
+        places = (model.position_index, states["q"]), (model.velocity_index, states["v"])
+        parts = []
+        for index, array in places:
+            first = index(name)
+            later = [index(other) for other in model.joint_names]
+            after = min([at for at in later if at > first], default=array.shape[1])
+            part = array[:, first:after]
+            parts.append(self._give(part[:, 0] if part.shape[1] == 1 else part))
+        return Joint(*parts)
+
+    def _poses(self) -> Frames:
+        """Of all bodies; worked out again where the worlds have moved."""
+        states = self._arrays.states
+        q, v = states["q"], states["v"]
+        if self._seen is not None and (q == self._seen[0]).all() and (v == self._seen[1]).all():
+            return self._frames
+        n, nb = len(states), len(self.model.body_names)
+        shapes = (n, nb, 3, 3), (n, nb, 3), (n, nb, 3), (n, nb, 3)
+        found = Frames(*(np.empty(shape) for shape in shapes))
+        if self._work is None or self._work[0] is not self.model:
+            self._work = self.model, self.model.workspace()
+        read_frames(open_work(self.model.packed, self._work[1]), _bytes(states), *found)
+        self._frames, self._seen = found, (q.copy(), v.copy())
+        return found
+
+
+def _sources(model: Model) -> Ints:
+    """The contact feature of each place of a world's memory of contacts that is nobody else's."""
+    own, points = model.pairs["first"] >= 0, int(model.header.npoints)
+    pairs = points + np.repeat(np.flatnonzero(own), model.pairs["slots"][own])
+    return np.concatenate([np.arange(points), pairs]).astype(np.int64)
+
+
+def _bytes(states: NDArray[Any]) -> NDArray[np.uint8]:
+    """States' memory, as kernels take it."""
+    return states.reshape(-1).view(np.uint8)
