@@ -54,6 +54,7 @@ FAR_TURN = 1e-4  # of a correction, from which it is looked at: at a metre it is
 MOST_TURN = 0.02  # of a coordinate in one correction [rad, m] ...
 LEVER = 0.05  # ... and what the largest error asks for at this distance from an axis [m]
 AT_STOP = 1e-12  # what a correction onto a stop may be off by [rad, m]
+HOLDS = 2
 GAIN = 0.1  # of what a correction was to gain: one that gains less does not part anything
 TINY = 1e-300
 TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
@@ -135,13 +136,17 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
         update_poses(w, w.q_new, w.pose_new)
         if w.header[0].ns > 0 and (look or not last):
             look_for_spots(w, 1, dt)
-        if look and hold_unmoved(w, count, share * min(worst, PUSH_OUT) / worst):
+        if look and hold_unmoved(w, count, share * min(worst, PUSH_OUT) / worst, attempt):
             take_back(w, dq, dt)
             before = math.inf
             continue
         if look:
             lowest, buries = sound(w, count)
             if buries or lowest < min(bare, least):
+                if hold_deep(w.contacts, count):
+                    take_back(w, dq, dt)
+                    before, lowest = math.inf, bare
+                    continue
                 integrate(w, w.q, w.v_new, dt, w.q_new)
                 update_poses(w, w.q_new, w.pose_new)
                 return bare >= least
@@ -244,10 +249,11 @@ def hold_if_unmovable(contact: Any, reach: float, worst: float) -> bool:
 
 
 @inlined
-def hold_unmoved(w: WorkView, count: int, share: float) -> bool:
+def hold_unmoved(w: WorkView, count: int, share: float, attempt: int) -> bool:
     """Leave out contacts that a correction has not parted; returns whether there are any.
 
     share: of their errors, that was to be corrected
+    From attempt HOLDS on all that are deep go with them: there must be time for the others.
     """
     found = False
     for i in range(count):
@@ -258,6 +264,19 @@ def hold_unmoved(w: WorkView, count: int, share: float) -> bool:
             if gap - contact.before < GAIN * asked:
                 contact.asked = HELD
                 found = True
+    if found and attempt >= HOLDS:
+        hold_deep(w.contacts, count)
+    return found
+
+
+@inlined
+def hold_deep(contacts: Records, count: int) -> bool:
+    """Leave out all contacts that take far corrections; returns whether there are any."""
+    found = False
+    for i in range(count):
+        if contacts[i].asked > LARGE:
+            contacts[i].asked = HELD
+            found = True
     return found
 
 

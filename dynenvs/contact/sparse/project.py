@@ -26,6 +26,7 @@ from dynenvs.contact.project import (
     bears,
     deepest_contact,
     gap_at_end,
+    hold_deep,
     hold_if_unmovable,
     hold_unmoved,
     largest,
@@ -103,13 +104,17 @@ def project_sparse(w: WorldView, dt: float) -> int:
         update_poses(w, w.q_new, w.pose_new)
         if w.header[0].ns > 0 and (look or not last):
             look_for_spots(w, 1, dt)
-        if look and hold_unmoved(w, count, share * min(worst, PUSH_OUT) / worst):
+        if look and hold_unmoved(w, count, share * min(worst, PUSH_OUT) / worst, attempt):
             take_back(w, dq, dt)
             before = math.inf
             continue
         if look:
             lowest, buries = sound(w, count)
             if buries or lowest < min(bare, least):
+                if hold_deep(w.contacts, count):
+                    take_back(w, dq, dt)
+                    before, lowest = math.inf, bare
+                    continue
                 integrate(w, w.q, w.v_new, dt, w.q_new)
                 update_poses(w, w.q_new, w.pose_new)
                 return 1 if bare >= least else 0
