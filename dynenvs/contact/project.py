@@ -295,16 +295,17 @@ def stay_within_stops(dofs: Records, q: Floats, dq: Floats) -> None:
     """End a correction `dq` of hinges and slides at the stops that it would pass.
 
     Contacts that are deep in each other, or in the ground, may ask for more than a joint can give;
-    stops that do not bear have no row there.
+    stops that do not bear have no row there.  What such contacts have left of a joint's way back to
+    its stop is made up for.
     """
     for j in range(dofs.shape[0]):
         dof = dofs[j]
         if dof.limited == 0 or dof.limited == SWING:
             continue
         at = q[dof.q_at]
-        if at <= dof.upper < at + dq[j] - AT_STOP:
+        if at <= dof.upper + SMALL and at + dq[j] - AT_STOP > dof.upper:
             dq[j] = dof.upper - at
-        elif at >= dof.lower > at + dq[j] + AT_STOP:
+        elif at >= dof.lower - SMALL and at + dq[j] + AT_STOP < dof.lower:
             dq[j] = dof.lower - at
 
 
