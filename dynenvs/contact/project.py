@@ -9,6 +9,11 @@ that their velocities announced.  Velocities, and so kinetic energy, are not tou
 was not in the contact problem, or any feature deeper than it is without, is taken back.  Where
 something is then deeper in the ground than anything was before, the step was too long for its
 motion, and the caller hears of it.
+
+Parts that overlap however their joints turn (limbs of a file whose shapes are too large) stay as
+they are, and the others are corrected: a contact is left out for the rest of the step if only a far
+turn would part it, as its normal meets the joint's axis, or if a correction has gained next to
+nothing (`asked`).
 """
 
 from __future__ import annotations
@@ -33,7 +38,7 @@ from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
 from dynenvs.memory.layout import Floats, Ints, Records, WorkView, WorldView
-from dynenvs.memory.records import BESIDE, FAR, SWING
+from dynenvs.memory.records import BESIDE, FAR, HELD, SWING
 from dynenvs.simd.elementary import asin
 
 ATTEMPTS = 5  # at most to correct positions; those after the second only while they gain
@@ -49,6 +54,9 @@ FAR_TURN = 1e-4  # of a correction, from which it is looked at: at a metre it is
 MOST_TURN = 0.02  # of a coordinate in one correction [rad, m] ...
 LEVER = 0.05  # ... and what the largest error asks for at this distance from an axis [m]
 AT_STOP = 1e-12  # what a correction onto a stop may be off by [rad, m]
+HOLDS = 2
+GAIN = 0.1  # of what a correction was to gain: one that gains less does not part anything
+TINY = 1e-300
 TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
 
 
@@ -77,6 +85,7 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
     lowest = bare
     ends = w.pose, w.pose_new
     limits = after_contacts(w.contacts, count)
+    allow_all(w.contacts, count)
     known = -1  # number of rows, `w.block`, whose factors stand in w.A
     before, pulls = math.inf, True
     for attempt in range(ATTEMPTS if rows > 0 else 0):
@@ -111,7 +120,12 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
         if pulls and _pulls_in(w, count, errors, marked, dq):
             before, pulls = math.inf, False
             continue
-        last = shorten(dq, worst) or last
+        share = share_of(dq, worst)
+        if share < 1.0 and _hold_unmovable(w, count, errors, worst):
+            before = math.inf
+            continue
+        scale(dq, share)
+        last = last or share < 1.0
         stay_within_stops(w.dofs, w.q_new, dq)
         # Near a joint's axis a small error takes a far turn, which may end anywhere
         look = worst > LARGE or largest(dq) > FAR_TURN
@@ -122,9 +136,17 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
         update_poses(w, w.q_new, w.pose_new)
         if w.header[0].ns > 0 and (look or not last):
             look_for_spots(w, 1, dt)
+        if look and hold_unmoved(w, count, share * min(worst, PUSH_OUT) / worst, attempt):
+            take_back(w, dq, dt)
+            before = math.inf
+            continue
         if look:
             lowest, buries = sound(w, count)
             if buries or lowest < min(bare, least):
+                if hold_deep(w.contacts, count):
+                    take_back(w, dq, dt)
+                    before, lowest = math.inf, bare
+                    continue
                 integrate(w, w.q, w.v_new, dt, w.q_new)
                 update_poses(w, w.q_new, w.pose_new)
                 return bare >= least
@@ -166,20 +188,106 @@ def largest(x: Floats) -> float:
 
 
 @inlined
-def shorten(dq: Floats, worst: float) -> bool:
-    """Leave the rest of a far correction to the next steps; returns whether there is any.
+def share_of(dq: Floats, worst: float) -> float:
+    """The share of a far correction that is made now; the next steps make the rest.
 
     Near a joint's axis, or where errors of nearly the same rows differ, a fraction of a millimetre
     asks for a turn of half a radian; what is linear about it is right for a small part of that.
 
     worst: the largest error [m]
     """
-    most, allowed = largest(dq), MOST_TURN + worst / LEVER
-    if most > allowed:
-        for k in range(dq.shape[0]):
-            dq[k] *= allowed / most
+    return float(min(1.0, most_turn(worst) / max(largest(dq), TINY)))
+
+
+@inlined
+def most_turn(error: float) -> float:
+    """How far a coordinate may turn for an error, of which PUSH_OUT is corrected [rad, m]."""
+    return MOST_TURN + min(error, PUSH_OUT) / LEVER
+
+
+@inlined
+def scale(x: Floats, factor: float) -> None:
+    """Multiply a vector in place."""
+    for k in range(x.shape[0] if factor != 1.0 else 0):
+        x[k] *= factor
+
+
+@inlined
+def allow_all(contacts: Records, count: int) -> None:
+    """No contact is known to be one that no correction parts."""
+    for i in range(count):
+        contacts[i].asked = 0.0
+
+
+@inlined
+def _hold_unmovable(w: WorkView, count: int, e: RowErrors, worst: float) -> bool:
+    """Leave out contacts that no allowed turn can part; returns whether there are any.
+
+    A row J dq = error needs a coordinate that turns by the error over the sum of |J|, at least.
+    """
+    found = False
+    for i in range(count):
+        contact = w.contacts[i]
+        reach = 0.0
+        for j in range(w.header[0].nv):
+            reach += abs(e.J[contact.row, j])
+        found = hold_if_unmovable(contact, reach, worst) or found
+    return found
+
+
+@inlined
+def hold_if_unmovable(contact: Any, reach: float, worst: float) -> bool:
+    """Leave a contact out if the turn that it needs at least is further than what is allowed.
+
+    reach: sum of |J| of its normal; worst: the largest error [m]
+    """
+    error = contact.asked * min(1.0, PUSH_OUT / worst)
+    if error > 0.0 and error > reach * most_turn(worst):
+        contact.asked = HELD
         return True
     return False
+
+
+@inlined
+def hold_unmoved(w: WorkView, count: int, share: float, attempt: int) -> bool:
+    """Leave out contacts that a correction has not parted; returns whether there are any.
+
+    share: of their errors, that was to be corrected
+    From attempt HOLDS on all that are deep go with them: there must be time for the others.
+    """
+    found = False
+    for i in range(count):
+        contact = w.contacts[i]
+        asked = share * contact.asked
+        if asked > LARGE:
+            _, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
+            if gap - contact.before < GAIN * asked:
+                contact.asked = HELD
+                found = True
+    if found and attempt >= HOLDS:
+        hold_deep(w.contacts, count)
+    return found
+
+
+@inlined
+def hold_deep(contacts: Records, count: int) -> bool:
+    """Leave out all contacts that take far corrections; returns whether there are any."""
+    found = False
+    for i in range(count):
+        if contacts[i].asked > LARGE:
+            contacts[i].asked = HELD
+            found = True
+    return found
+
+
+@inlined
+def take_back(w: WorldView, dq: Floats, dt: float) -> None:
+    """Take the last correction back."""
+    scale(dq, -1.0)
+    integrate(w, w.q_new, dq, 1.0, w.q_new)
+    update_poses(w, w.q_new, w.pose_new)
+    if w.header[0].ns > 0:
+        look_for_spots(w, 1, dt)
 
 
 @inlined
@@ -187,16 +295,17 @@ def stay_within_stops(dofs: Records, q: Floats, dq: Floats) -> None:
     """End a correction `dq` of hinges and slides at the stops that it would pass.
 
     Contacts that are deep in each other, or in the ground, may ask for more than a joint can give;
-    stops that do not bear have no row there.
+    stops that do not bear have no row there.  What such contacts have left of a joint's way back to
+    its stop is made up for.
     """
     for j in range(dofs.shape[0]):
         dof = dofs[j]
         if dof.limited == 0 or dof.limited == SWING:
             continue
         at = q[dof.q_at]
-        if at <= dof.upper < at + dq[j] - AT_STOP:
+        if at <= dof.upper + SMALL and at + dq[j] - AT_STOP > dof.upper:
             dq[j] = dof.upper - at
-        elif at >= dof.lower > at + dq[j] + AT_STOP:
+        elif at >= dof.lower - SMALL and at + dq[j] + AT_STOP < dof.lower:
             dq[j] = dof.lower - at
 
 
@@ -259,7 +368,9 @@ def _contact_errors(
         contact = contacts[i]
         r = contact.row
         holds, gap = gap_at_end(features, spots, poses_new, contact)
-        if not holds:
+        held = contact.asked == HELD
+        contact.asked = HELD if held else 0.0
+        if held or not holds:
             continue
         announced = max(0.0, contact.gap + dt * e.speeds[r])
         if not bears(contact, e.G[r, r], announced, dt):
@@ -268,7 +379,8 @@ def _contact_errors(
             announced = 0.0
         if announced - gap < (-most if pulls else -BURIED):
             continue
-        e.errors[r] = announced - gap
+        e.errors[r] = contact.asked = announced - gap
+        contact.before = gap
         worst = max(worst, abs(e.errors[r]))
         n = _mark(e.marks, n, r, e.G)
         if contact.stick > 0 and contact.grounded and contact.edges >= 0:

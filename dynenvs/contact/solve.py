@@ -57,6 +57,7 @@ from dynenvs.memory.records import CONE, CONES, KEPT, LEMKE, MODES, MULTIPLIERS,
 
 CHANGES = 2  # of the last step's modes
 CLOSE = 6  # factorisations up to which the last step's impulses were near this one's
+CROWD = 2  # rows per freedom from which multipliers, who factorise freedoms, come before modes
 FEW = 300  # variables of an LCP up to which Lemke's method is tried: it takes minutes beyond
 QUICK, INSIDE, ALL = range(3)  # the first three rungs, all but Lemke's, or as many as it takes
 
@@ -112,8 +113,9 @@ def _multiply(
     found = solve_by_multipliers(w, n, rows, scale, law)
     if found == CERTIFIED:
         status.answered[MULTIPLIERS] += 1
-        # Where much has changed, what is kept or modes are the quicker start
-        status.rung = MULTIPLIERS if w.answer[0].sweeps <= CLOSE else PATH
+        # Where much has changed, what is kept or modes are the quicker start, but in a crowd
+        first = w.answer[0].sweeps <= CLOSE or rows > CROWD * w.header[0].nv
+        status.rung = MULTIPLIERS if first else PATH
     return int(found)
 
 

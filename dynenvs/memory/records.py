@@ -463,8 +463,13 @@ CONTACT = record_type(
         ("drift", "f8", (3,)),
         ("drifts", "i8"),
         ("grounded", "i8"),  # whether nothing that happens moves B: it is the world or kinematic
+        # Of the correction of positions: by how much the gap is to grow, HELD where nothing can
+        # make it, and what it was before [m]
+        ("asked", "f8"),
+        ("before", "f8"),
     ]
 )
+HELD = -1.0
 
 # What the solver of many bodies works on (`dynenvs.memory.sparse_view`): trees of bodies,
 # constraints on one tree or between two, and islands of trees that touch.

@@ -20,6 +20,7 @@ from dynenvs.memory.sparse_view import SparseView
 
 REST = 1e-6  # residual up to which the last step's impulses are worth going on from ...
 FEW = 4  # ... with this many factorisations: the central path takes twenty, from nothing
+LOST = 0.1  # residual above which the central path has led nowhere
 NEAR = 0.8  # part of the budget after which multipliers end that began at the central path
 NO_SWEEPS, SWEEPS = 0, 60  # of Gauss-Seidel before multipliers
 
@@ -42,25 +43,45 @@ def solve_large(
         near = multiply(scene, island, cone, polygon, blocks, warm, NO_SWEEPS, island.newtons + FEW)
         if near <= CERTIFIED_RESIDUAL:
             return near
-    # The pyramids' central path leads near the exact cones' answer, too
-    status.asked[PATH] += 1
-    near = follow_path(scene, island, cone, polygon, blocks, budget)
-    near = multiply(scene, island, cone, polygon, blocks, near, NO_SWEEPS, int(NEAR * budget))
-    status.answered[PATH] += 1 if near <= CERTIFIED_RESIDUAL else 0
-    if is_good(scene, island, near):
-        return near
-    if near < warm:
-        copy_impulses(scene, island, scene.p, scene.kept)
+    near = warm
+    if status.rung != MULTIPLIERS:
+        near = _from_the_path(scene, island, cone, polygon, blocks, status)
+        if is_good(scene, island, near):
+            return near
+        if near < warm:
+            copy_impulses(scene, island, scene.p, scene.kept)
     # Contacts that have changed what they do can mislead: their impulses are worth less than none
     status.asked[MULTIPLIERS] += 1
     _clear(scene, island)
     cold = update_velocities(scene, island, cone, polygon, blocks)
     cold = multiply(scene, island, cone, polygon, blocks, cold, SWEEPS, budget)
     if cold < min(warm, near):
-        status.answered[MULTIPLIERS] += 1 if cold <= CERTIFIED_RESIDUAL else 0
+        if cold <= CERTIFIED_RESIDUAL:
+            status.answered[MULTIPLIERS] += 1
+            status.rung = MULTIPLIERS  # in the next step the path is left out
+        else:
+            status.rung = PATH
         return cold
+    status.rung = PATH
     copy_impulses(scene, island, scene.kept, scene.p)
     return update_velocities(scene, island, cone, polygon, blocks)
+
+
+@kernel
+def _from_the_path(
+    scene: SparseView, island: Any, cone: int, polygon: Records, blocks: Records, status: Any
+) -> float:
+    """Multipliers from the pyramids' central path, which leads near the exact cones' answer, too.
+
+    Where nothing can part what touches there is no path: what it gives is then no beginning.
+    """
+    status.asked[PATH] += 1
+    near = follow_path(scene, island, cone, polygon, blocks, status.budget)
+    if near <= LOST:
+        most = int(NEAR * status.budget)
+        near = multiply(scene, island, cone, polygon, blocks, near, NO_SWEEPS, most)
+    status.answered[PATH] += 1 if near <= CERTIFIED_RESIDUAL else 0
+    return near
 
 
 @inlined

@@ -22,13 +22,19 @@ from dynenvs.contact.project import (
     PUSH_OUT,
     ROUNDOFF,
     SMALL,
+    allow_all,
     bears,
     deepest_contact,
     gap_at_end,
+    hold_deep,
+    hold_if_unmovable,
+    hold_unmoved,
     largest,
-    shorten,
+    scale,
+    share_of,
     sound,
     stay_within_stops,
+    take_back,
     tangential_errors,
 )
 from dynenvs.contact.sparse.factor import factorise, order_trees, substitute
@@ -40,7 +46,7 @@ from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.spatial import dot3
 from dynenvs.memory.layout import Floats, ModelView, WorkView, WorldView
-from dynenvs.memory.records import DRY, LIMIT, SWING
+from dynenvs.memory.records import DRY, HELD, LIMIT, SWING
 from dynenvs.memory.sparse_view import SparseView
 from dynenvs.memory.views import words
 
@@ -66,6 +72,7 @@ def project_sparse(w: WorldView, dt: float) -> int:
     lowest = bare = w.answer[0].lowest
     floating, corrected = begin_momentum(w, scene), False
     before, pulls = math.inf, True
+    allow_all(w.contacts, count)
     # Newton's method on the constraints' errors, as long as each round lessens them
     for attempt in range(ATTEMPTS):
         worst = _mark_errors(w, scene, n, dt, before, pulls)
@@ -83,8 +90,13 @@ def project_sparse(w: WorldView, dt: float) -> int:
         if pulls and _pulls_in(w, scene, n):
             before, pulls = math.inf, False
             continue
+        share = share_of(dq, worst)
+        if share < 1.0 and _hold_unmovable(w, scene, n, worst):
+            before = math.inf
+            continue
+        scale(dq, share)
         corrected = True
-        last = shorten(dq, worst) or worst < SMALL or worst > PUSH_OUT or attempt + 1 == ATTEMPTS
+        last = share < 1.0 or worst < SMALL or worst > PUSH_OUT or attempt + 1 == ATTEMPTS
         # Take it, and look again where it went far
         stay_within_stops(w.dofs, w.q_new, dq)
         look = worst > LARGE or largest(dq) > FAR_TURN
@@ -92,9 +104,17 @@ def project_sparse(w: WorldView, dt: float) -> int:
         update_poses(w, w.q_new, w.pose_new)
         if w.header[0].ns > 0 and (look or not last):
             look_for_spots(w, 1, dt)
+        if look and hold_unmoved(w, count, share * min(worst, PUSH_OUT) / worst, attempt):
+            take_back(w, dq, dt)
+            before = math.inf
+            continue
         if look:
             lowest, buries = sound(w, count)
             if buries or lowest < min(bare, least):
+                if hold_deep(w.contacts, count):
+                    take_back(w, dq, dt)
+                    before, lowest = math.inf, bare
+                    continue
                 integrate(w, w.q, w.v_new, dt, w.q_new)
                 update_poses(w, w.q_new, w.pose_new)
                 return 1 if bare >= least else 0
@@ -152,7 +172,9 @@ def _mark_errors(
         # A contact's gap beside that which the step announced
         contact = w.contacts[c.contact]
         holds, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
-        if not holds:
+        held = contact.asked == HELD
+        contact.asked = HELD if held else 0.0
+        if held or not holds:
             continue
         announced = max(0.0, contact.gap + dt * scene.trial[i, 0])
         if not bears(contact, scene.G[i, 0], announced, dt):
@@ -161,7 +183,8 @@ def _mark_errors(
             announced = 0.0
         if announced - gap < (-most if pulls else -BURIED):
             continue
-        scene.p[i, 0] = announced - gap
+        scene.p[i, 0] = contact.asked = announced - gap
+        contact.before = gap
         # One that sticks to what stands still keeps its place along the surface, too
         rows = 1
         if contact.stick > 0 and contact.grounded and contact.edges >= 0:
@@ -191,6 +214,22 @@ def _pulls_in(w: WorkView, scene: SparseView, count: int) -> bool:
         if holds and gap + moved < MUCH * most and moved < MUCH * most:
             return True
     return False
+
+
+@inlined
+def _hold_unmovable(w: WorkView, scene: SparseView, count: int, worst: float) -> bool:
+    """As of `dynenvs.contact.project`."""
+    found = False
+    for i in range(count):
+        c = scene.constraints[i]
+        if c.contact < 0:  # a stop or a dry joint
+            continue
+        reach = 0.0
+        for side in range(2 if c.b >= 0 else 1):
+            for j in range(scene.trees[c.b if side else c.a].nv):
+                reach += abs(scene.J[6 * i + 3 * side, j])
+        found = hold_if_unmovable(w.contacts[c.contact], reach, worst) or found
+    return found
 
 
 @inlined
