@@ -133,7 +133,7 @@ def run_robot(path: str, count: int) -> Iterator[tuple[int, Counter[str]]]:
         yield count * EPISODE, found + Counter(refused=refused)
 
 
-def within_stops(worlds: Worlds) -> np.ndarray[Any, np.dtype[np.float64]]:
+def within_stops(worlds: Worlds) -> Any:
     """Where worlds begin, each joint within its stops.
 
     Many files' own pose is beyond them (a quadruped's knee at 0 rad, its stops from -2.8 to -0.9):

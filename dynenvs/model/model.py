@@ -85,7 +85,7 @@ def _addressable() -> int:
     pages = _lines("/proc/self/statm")
     if limit == resource.RLIM_INFINITY or not pages:
         return sys.maxsize
-    return limit - int(pages[0].split()[0]) * resource.getpagesize()
+    return int(limit - int(pages[0].split()[0]) * resource.getpagesize())
 
 
 def _lines(path: str) -> list[str]:

@@ -19,9 +19,9 @@ def save_packed(model: Model, file: str | os.PathLike[str]) -> None:
     """Write a model as the compiled core reads it, for C (docs/c.md); whole or not at all.
 
     The file: 64 bytes of text, padded with spaces, that say "dynenvs", the version, the checksum
-    of the layout and the one of what follows (`sum_of`); the model, `model_bytes`; the state in which a `World` of it begins,
-    `state_bytes`.  Another version of dynenvs may lay memory out in another way: `load` and `save`
-    are what keeps a model for later.
+    of the layout and the one of what follows (`sum_of`); the model, `model_bytes`; the state in
+    which a `World` of it begins, `state_bytes`.  Another version of dynenvs may lay memory out in
+    another way: `load` and `save` are what keeps a model for later.
 
     Args:
         model: what is to be stepped.

@@ -1,4 +1,4 @@
-"""Counts in MJCF that no scene has: MuJoCo takes them at their word, and runs out of memory or time.
+"""Counts in MJCF that no scene has: MuJoCo takes them at their word, and never comes to an end.
 
 What is asked for by many parts is another matter (SECURITY.md).
 """
