@@ -264,7 +264,7 @@ def test_compiling_without_memory(place: Path, more: int) -> None:
     for ever where there is not even room to load it.
     """
     env = {**os.environ, "DYNENVS_CORE": "jit", "DYNENVS_CACHE_DIR": str(place / "cache")}
-    end(begin("-c", f"import dynenvs.simd.elementary\n{OTHER}", env=env))
+    end(begin("-c", OTHER, env=env))
     before = {file: file.read_bytes() for file in finished(place)}
     assert before
     code = f"import dynenvs.jit.compiler, dynenvs.jit.pipeline\n{BOUNDED.format(more=more)}"
@@ -273,13 +273,17 @@ def test_compiling_without_memory(place: Path, more: int) -> None:
     if process.returncode > 0:
         assert "memory" in err.strip().splitlines()[-1].lower(), err
     assert out == (WANTED if process.returncode == 0 else "")
-    for file, content in before.items():
-        assert file.read_bytes() == content
+    for file, data in before.items():
+        assert file.read_bytes() == data
     assert end(begin("-c", SOLVE, env=env))[0] == WANTED
     assert "compiling" not in end(begin("-c", SOLVE, env=env))[1]
 
 
-OTHER = "import dynenvs; dynenvs.certify_lcp([[2.0]], [-1.0], [0.5])"
+OTHER = """
+import numpy as np
+from dynenvs.lcp.roots import find_root
+find_root(np.eye(2), 2, np.zeros((2, 2)), np.zeros(2))
+"""
 
 
 def finished(place: Path) -> list[Path]:
