@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
+import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -41,7 +43,6 @@ def written_whole(path: Path) -> Iterator[Path]:
             yield draft
             with draft.open("rb+") as file:
                 os.fsync(file.fileno())
-            draft.chmod(0o644)  # mkstemp makes it private
             os.replace(draft, path)  # noqa: PTH105 (atomic, and across existing files on Windows)
     except OSError as error:
         raise OSError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
@@ -49,11 +50,16 @@ def written_whole(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def _draft(path: Path) -> Iterator[Path]:
-    """An empty file beside `path` that is gone when the block ends."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(descriptor)
-    draft = Path(name)
+    """An empty file beside `path` that is gone when the block ends.
+
+    Who may read it: who could read the file that it replaces, or whom the umask lets.
+    """
+    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
     try:
+        if path.is_file():
+            shutil.copymode(path, draft)
+            draft.chmod(draft.stat().st_mode | stat.S_IWUSR)  # it is yet to be written
         yield draft
     finally:
         draft.unlink(missing_ok=True)

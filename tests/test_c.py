@@ -19,7 +19,7 @@ from dynenvs.jit.kinds import format_of
 from dynenvs.memory.c_header import c_header
 from dynenvs.memory.layout import open_world
 from dynenvs.memory.origin import this
-from dynenvs.simulation.packed import HEAD
+from dynenvs.simulation.packed import HEAD, sum_of
 from dynenvs.simulation.world import World
 
 SOURCE = Path(__file__).parents[1] / "examples" / "c" / "humanoid.c"
@@ -75,8 +75,10 @@ def test_what_is_not_of_its_layout_is_refused_in_one_line(program: Path, tmp_pat
     other = whole.replace(this().layout.encode(), b"0123456789abcdef", 1)
     for content, words in (
         (other, "with another layout: make it anew with this one"),
-        (whole[: len(whole) // 2], "has lost its end"),
-        (whole[:100], "has lost its end"),
+        (whole[: len(whole) // 2], "is damaged"),
+        (whole[:100], "is damaged"),
+        (whole[:HEAD], "is damaged"),
+        *((flipped(whole, at), "is damaged") for at in (HEAD, HEAD + 9, 5000, len(whole) - 1)),
         (b"not a model", "is no packed model"),
     ):
         path.write_bytes(content)
@@ -85,6 +87,25 @@ def test_what_is_not_of_its_layout_is_refused_in_one_line(program: Path, tmp_pat
         assert done.stdout == ""
         assert done.stderr.endswith(f"{words}\n")
         assert done.stderr.count("\n") == 1
+
+
+def flipped(content: bytes, at: int) -> bytes:
+    """The same with a bit that is another."""
+    return content[:at] + bytes([content[at] ^ 64]) + content[at + 1 :]
+
+
+def test_the_checksum_of_a_packed_file_sees_each_flip_and_each_swap(tmp_path: Path) -> None:
+    dynenvs.save_packed(humanoid.build(), tmp_path / "model")
+    content = (tmp_path / "model").read_bytes()
+    body, told = content[HEAD:], int(content[:HEAD].split()[3], 16)
+    assert sum_of(body) == told
+    for at in range(0, len(body), 997):
+        assert sum_of(flipped(body, at)) != told
+    words = np.frombuffer(body, np.uint64).copy()
+    i, k = np.flatnonzero(words)[:2]
+    assert words[i] != words[k]
+    words[[i, k]] = words[[k, i]]
+    assert sum_of(words.tobytes()) != told
 
 
 def test_the_example_is_short() -> None:
@@ -114,7 +135,7 @@ def test_a_packed_file_holds_what_a_world_begins_with(tmp_path: Path) -> None:
     model = humanoid.build()
     dynenvs.save_packed(model, tmp_path / "model")
     content = (tmp_path / "model").read_bytes()
-    assert content[:HEAD].split() == [b"dynenvs", *(word.encode() for word in this())]
+    assert content[:HEAD].split()[:3] == [b"dynenvs", *(word.encode() for word in this())]
     packed, row = content[HEAD:][: len(model.packed)], content[HEAD + len(model.packed) :]
     assert packed == model.packed.tobytes()
     state = np.frombuffer(row, np.uint8)

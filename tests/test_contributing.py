@@ -42,3 +42,13 @@ def test_samples_import_what_there_is() -> None:
                 assert hasattr(import_module(statement.module), alias.name), line
                 checked += 1
     assert checked > 10
+
+
+def test_every_action_is_pinned() -> None:
+    """By the digest of a commit, its version beside it: a tag can be moved to other code."""
+    used = []
+    for path in sorted((ROOT / ".github/workflows").glob("*.y*ml")):
+        used += re.findall(r"^.*\buses:.*$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(used) > 5
+    pinned = re.compile(r"\s+(- )?uses: [\w./-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+")
+    assert [line for line in used if not pinned.fullmatch(line)] == []

@@ -256,6 +256,41 @@ def test_compiling_killed_again_and_again(place: Path) -> None:
     assert (out, "compiling" in err) == (WANTED, False)
 
 
+@pytest.mark.parametrize("more", [1, 40, 120])
+def test_compiling_without_memory(place: Path, more: int) -> None:
+    """However it ends, what was compiled before is there to the byte, and the next start goes on.
+
+    So many MB beyond what the compiler has when it is loaded: OpenBLAS, which numba brings, waits
+    for ever where there is not even room to load it.
+    """
+    env = {**os.environ, "DYNENVS_CORE": "jit", "DYNENVS_CACHE_DIR": str(place / "cache")}
+    end(begin("-c", OTHER, env=env))
+    before = {file: file.read_bytes() for file in finished(place)}
+    assert before
+    code = f"import dynenvs.jit.compiler, dynenvs.jit.pipeline\n{BOUNDED.format(more=more)}"
+    process = begin("-c", f"{code}bound()\n{SOLVE}", env=env)
+    out, err = end(process, None)
+    if process.returncode > 0:
+        assert "memory" in err.strip().splitlines()[-1].lower(), err
+    assert out == (WANTED if process.returncode == 0 else "")
+    for file, data in before.items():
+        assert file.read_bytes() == data
+    assert end(begin("-c", SOLVE, env=env))[0] == WANTED
+    assert "compiling" not in end(begin("-c", SOLVE, env=env))[1]
+
+
+OTHER = """
+import numpy as np
+from dynenvs.lcp.roots import find_root
+find_root(np.eye(2), 2, np.zeros((2, 2)), np.zeros(2))
+"""
+
+
+def finished(place: Path) -> list[Path]:
+    """Files of machine code."""
+    return sorted((place / "cache").rglob("*.nb[ci]"))
+
+
 @pytest.mark.parametrize("size", [0, 20_000])
 def test_compiling_on_a_full_disk(place: Path, size: int) -> None:
     """It is told, the answer comes, and what is there is no half file."""

@@ -43,18 +43,57 @@ from dynenvs.model.spinning import mark_spins
 from dynenvs.model.visuals import Visual
 from dynenvs.model.whirls import mark_whirls
 
+resource: Any
+try:
+    import resource
+except ImportError:  # Windows has no such limits
+    resource = None
+
+# Of a container: what it may have and what it has, as one sees it from inside (cgroup 2 and 1)
+GROUPS = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+    (
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+    ),
+)
 LARGE = 256_000_000  # bytes of scratch memory, from which it is asked whether there are so many
 
 
 def available_bytes() -> int:
-    """Bytes of memory that can be had now; no end of them where the system does not say."""
+    """Bytes of memory that can be had now; no end of them where the system does not say.
+
+    The least of what the machine has, what the container lets (its control group, as Docker and
+    Slurm set it), and what the process may address (ulimit -v).
+    """
+    found = [sys.maxsize, _addressable()]
+    for line in _lines("/proc/meminfo"):
+        if line.startswith("MemAvailable:"):
+            found.append(1024 * int(line.split()[1]))
+    for most, used in GROUPS:
+        limit, now = _lines(most), _lines(used)
+        if limit and now and limit[0].isdigit() and now[0].isdigit():
+            found.append(int(limit[0]) - int(now[0]))
+    return max(0, min(found))
+
+
+def _addressable() -> int:
+    """What the process may take beyond what it has."""
+    if resource is None:
+        return sys.maxsize
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    pages = _lines("/proc/self/statm")
+    if limit == resource.RLIM_INFINITY or not pages:
+        return sys.maxsize
+    return int(limit - int(pages[0].split()[0]) * resource.getpagesize())
+
+
+def _lines(path: str) -> list[str]:
+    """Of a file that the system may not have."""
     try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return 1024 * int(line.split()[1])
+        return Path(path).read_text().splitlines()
     except OSError:
-        pass
-    return sys.maxsize
+        return []
 
 
 class Model:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.memory.layout import Floats
+from dynenvs.model.importing.counts import refuse_absurd_counts
 from dynenvs.model.importing.losses import Losses
 from dynenvs.model.importing.repair import repaired
 from dynenvs.model.importing.urdf import SCHEMES, drop_missing, prepare
@@ -63,9 +64,10 @@ def compile_xml(text: str | None, path: Path | None, floating: bool, losses: Los
     urdf = "<robot" in content and "<mujoco>" not in content.split("<robot")[0]
     mended = repaired(content, losses) if urdf else content
     try:
+        refuse_absurd_counts(content, path.absolute().parent if path else Path())
         given = mended if mended != content or not path else None
         m = parsed(path, given, urdf, floating, losses).compile()
-    except (ValueError, TypeError, OSError) as error:
+    except (ValueError, TypeError, OSError, RuntimeError, MemoryError) as error:
         raise ModelError(f"{label}: {one_line(error)}{_advice(str(error))}") from None
     return Source(m, label, urdf, _looks(path, mended, floating) if urdf else m)
 
@@ -104,7 +106,7 @@ def _looks(path: Path | None, content: str, floating: bool) -> Any:
         spec = parsed(path, content, True, floating, Losses())
         drop_missing(spec)
         return spec.compile()
-    except (ValueError, TypeError, OSError):
+    except (ValueError, TypeError, OSError, RuntimeError, MemoryError):
         return None
 
 

@@ -1,0 +1,70 @@
+"""Counts in a file that no scene has are refused in a line, before MuJoCo makes room for them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import dynenvs
+from dynenvs import ModelError
+from dynenvs.model.importing.counts import MOST_COPIES
+
+pytest.importorskip("mujoco")
+BALL = '<body pos="0 0 1"><freejoint/><geom size="0.1"/></body>'
+FIELD = '<asset><hfield name="h" nrow="{0}" ncol="{1}" size="1 1 1 1"/></asset>'
+
+
+def scene(asset: str = "", body: str = BALL) -> str:
+    return f"<mujoco>{asset}<worldbody>{body}</worldbody></mujoco>"
+
+
+CASES = {
+    # 65536 times 65536 is 0 in 32 bits: MuJoCo ended the process
+    "nrow": scene(FIELD.format(65536, 65536)),
+    "ncol": scene(FIELD.format(3, 10**9)),
+    "count": scene(body=f'<replicate count="1000000000" offset="1 0 0">{BALL}</replicate>'),
+    "width": scene('<asset><texture name="t" builtin="flat" width="30000" height="9"/></asset>'),
+    "nkey": scene('<size nkey="2000000000"/>'),
+    "nuser_body": scene("<size nuser_body='2000000000'/>"),
+    "nuserdata": scene('<size nuserdata="2e9"/>'),
+    "size": scene('<custom><numeric name="n" size="2000000000"/></custom>'),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_is_refused_in_a_line(name: str) -> None:
+    with pytest.raises(ModelError, match=rf'{name}=".*" is more than {MOST_COPIES}') as raised:
+        dynenvs.load(CASES[name])
+    assert len(str(raised.value).splitlines()) == 1
+
+
+def test_so_it_is_in_what_is_included(tmp_path: Path) -> None:
+    """And a file that includes itself is no endless loop."""
+    inner = f'<mujocoinclude>{FIELD.format(65536, 65536)}<include file="a.xml"/></mujocoinclude>'
+    (tmp_path / "inner.xml").write_text(inner, encoding="utf-8")
+    (tmp_path / "a.xml").write_text(scene('<include file="inner.xml"/>'), encoding="utf-8")
+    with pytest.raises(ModelError, match='nrow="65536" is more'):
+        dynenvs.load(tmp_path / "a.xml")
+    (tmp_path / "a.xml").write_text(scene('<include file="a.xml"/>'), encoding="utf-8")
+    with pytest.raises(ModelError, match="included"):
+        dynenvs.load(tmp_path / "a.xml")
+
+
+def test_what_mujoco_says_of_the_unexpected_is_a_model_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It raises RuntimeError where it runs out of memory."""
+
+    def parsed(*_: object) -> None:
+        raise RuntimeError("Caught an unknown exception!")
+
+    monkeypatch.setattr("dynenvs.model.importing.compiled.parsed", parsed)
+    with pytest.raises(ModelError, match="XML text: Caught an unknown exception!"):
+        dynenvs.load(scene())
+
+
+def test_usual_counts_are_carried_over() -> None:
+    copies = f'<replicate count="3" offset="1 0 0">{BALL}</replicate>'
+    assert dynenvs.load(scene(body=copies)).nv == 18
+    assert len(dynenvs.load(scene('<size nkey="0" nuserdata="12"/>')).geoms) == 1
