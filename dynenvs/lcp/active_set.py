@@ -24,16 +24,17 @@ NEGLIGIBLE = 1e-9  # negative values this close to 0, relative to the largest, b
 
 @kernel
 def solve_active_set(
-    A: Matrix, b: Vector, n: int, basis: Integers, careful: bool, z: Vector, work: Workspace
+    A: Matrix, b: Vector, size: int, basis: Integers, careful: bool, z: Vector, work: Workspace
 ) -> bool:
     """Solve A_BB z_B = -b_B for the set B of basic variables, and set all others to 0.
 
     (Cottle, Pang, Stone, The Linear Complementarity Problem, sec. 2.2: a complementary basic
     solution.)  Nothing is said about signs: the caller judges the answer (`scaling.certificate`).
 
-    A: shape (>= n, >= n); b: shape (>= n,); basis: shape (>= n,), nonzero where z_i is basic
+    A: shape (>= size, >= size); b: shape (>= size,); basis: shape (>= size,), nonzero where z_i is
+        basic
     careful: refine in twice the working precision
-    z: shape (>= n,), receives the answer; left alone if A_BB is singular
+    z: shape (>= size,), receives the answer; left alone if A_BB is singular
     Returns whether A_BB was well enough conditioned to be solved.
     """
     rows = work.integers[ROWS]
@@ -41,7 +42,7 @@ def solve_active_set(
     right = work.vectors[RIGHT]
     x = work.vectors[BASIC_Z]
     k = integer(0)
-    for i in range(n):
+    for i in range(size):
         if basis[i] != 0:
             rows[k] = i
             columns[k] = i
@@ -54,7 +55,7 @@ def solve_active_set(
     largest = 0.0
     for j in range(k):
         largest = max(largest, abs(x[j]))
-    for i in range(n):
+    for i in range(size):
         z[i] = 0.0
     for j in range(k):
         z[columns[j]] = 0.0 if -NEGLIGIBLE * largest <= x[j] <= 0.0 else x[j]

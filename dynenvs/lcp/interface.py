@@ -154,20 +154,20 @@ def _problem(A: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[n
     return matrix, vector
 
 
-def _vector(value: ArrayLike, name: str, n: int, why: str) -> NDArray[Any]:
-    """`value` as an array of shape (n,); raises ValueError naming it otherwise."""
+def _vector(value: ArrayLike, name: str, size: int, why: str) -> NDArray[Any]:
+    """`value` as an array of shape (size,); raises ValueError naming it otherwise."""
     array = np.asarray(value)
-    if array.shape != (n,):
-        raise ValueError(f"{name} has shape {array.shape}; expected ({n},), {why}")
+    if array.shape != (size,):
+        raise ValueError(f"{name} has shape {array.shape}; expected ({size},), {why}")
     return array
 
 
-def _labels(blocks: ArrayLike | None, n: int) -> NDArray[np.int64]:
+def _labels(blocks: ArrayLike | None, size: int) -> NDArray[np.int64]:
     """Labels 0, 1, ... of the variables' blocks."""
     if blocks is None:
-        return np.arange(n, dtype=np.int64)
-    labels = _vector(blocks, "blocks", n, "a label for each variable")
-    if labels.dtype.kind not in "iu" or (n > 0 and labels.min() < 0):
+        return np.arange(size, dtype=np.int64)
+    labels = _vector(blocks, "blocks", size, "a label for each variable")
+    if labels.dtype.kind not in "iu" or (size > 0 and labels.min() < 0):
         raise ValueError("blocks holds something else than integers >= 0")
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 

@@ -24,7 +24,7 @@ ITERATIONS = 60
 
 @apart(seconds=3)
 def solve_in_reserve(
-    matrices: Vector, vectors: Vector, integers: Integers, n: int, pivoting: int
+    matrices: Vector, vectors: Vector, integers: Integers, size: int, pivoting: int
 ) -> int:
     """Solve the scaled problem of a workspace into its TRIAL and BASIS; returns the pivots.
 
@@ -40,7 +40,7 @@ def solve_in_reserve(
     matrix, offset = work.matrices[EQUILIBRATED], work.vectors[OFFSET]
     trial, basis = work.vectors[TRIAL], work.integers[BASIS]
     if pivoting != 0:
-        _, pivots = principal_pivoting(matrix, offset, n, 100 + 10 * n, trial, basis, work)
+        _, pivots = principal_pivoting(matrix, offset, size, 100 + 10 * size, trial, basis, work)
         return int(pivots)
-    interior_point(matrix, offset, work.vectors[COVER], n, ITERATIONS, trial, basis, work)
+    interior_point(matrix, offset, work.vectors[COVER], size, ITERATIONS, trial, basis, work)
     return 0
