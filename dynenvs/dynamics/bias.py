@@ -65,7 +65,7 @@ def _passes(w: WorldView, v: Floats) -> None:
 
 
 @inlined
-def _load(body: Any, scale: float, e: Floats, origin: Floats, pose: Any, work: Any) -> None:
+def _load(body: Any, scale: float, wrench: Floats, origin: Floats, pose: Any, work: Any) -> None:
     """What moves one body so (moment; force) at the tree's origin, but for its external wrench."""
     R, v, a, B = pose.R, work.v, work.a, body.inertia
     x, y, z = rotate(R, body.com)
@@ -74,11 +74,11 @@ def _load(body: Any, scale: float, e: Floats, origin: Floats, pose: Any, work: A
     # Acceleration of the centre of mass
     fall = plus(entries(a, 3), 1.0, cross(spin, c))
     fall = plus(fall, 1.0, cross(turn, plus(entries(v, 3), 1.0, cross(turn, c))))
-    force = plus(scaled(scale * body.mass, fall), -1.0, entries(e, 3))
+    force = plus(scaled(scale * body.mass, fall), -1.0, entries(wrench, 3))
     # Moment about it, in the body's axes
     t, u = into_body(R, turn), into_body(R, spin)
     Iu, It = into_world(B, u), into_world(B, t)
     n = into_world(R, plus(Iu, 1.0, cross(t, It)))
-    moment = plus(scaled(scale, n), -1.0, entries(e, 0))
+    moment = plus(scaled(scale, n), -1.0, entries(wrench, 0))
     put_entries(work.f, 0, plus(moment, 1.0, cross(c, force)))
     put_entries(work.f, 3, force)

@@ -18,7 +18,7 @@ def planar_passes(
     w: StateView,
     poses: Records,
     works: Records,
-    S: Floats,
+    axes: Floats,
     v: Floats,
     dt: float,
     M: Floats,
@@ -37,7 +37,7 @@ def planar_passes(
         spin, ax, az = up.a[1], up.a[3], up.a[5]
         if body.nv > 0:
             j, rate = body.v_at, v[body.v_at]
-            axis = S[j]
+            axis = axes[j]
             axis[0] = axis[1] = axis[2] = axis[4] = 0.0
             if body.joint == REVOLUTE:
                 axis[1] = body.sign
@@ -83,7 +83,7 @@ def planar_passes(
         if body.nv > 0:
             j = body.v_at
             dof = dofs[j]
-            sy, sx, sz = S[j, 1], S[j, 3], S[j, 5]
+            sy, sx, sz = axes[j, 1], axes[j, 3], axes[j, 5]
             bias[j] = sy * fy + sx * fx + sz * fz + dof.damping * v[j]
             iy = moment * sy + hz * sx - hx * sz
             ix, iz = mass * sx + hz * sy, mass * sz - hx * sy
@@ -92,7 +92,7 @@ def planar_passes(
             M[j, j] = sy * iy + sx * ix + sz * iz + dof.armature + dt * dof.damping
             k = dof.parent
             while k >= 0:
-                M[j, k] = S[k, 1] * iy + S[k, 3] * ix + S[k, 5] * iz
+                M[j, k] = axes[k, 1] * iy + axes[k, 3] * ix + axes[k, 5] * iz
                 k = dofs[k].parent
         if body.parent > 0:
             up = works[body.parent]

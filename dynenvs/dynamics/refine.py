@@ -120,11 +120,11 @@ def refine_response(w: WorldView, count: int, rows: int, dt: float) -> int:
 
 
 @inlined
-def _miss(w: WorkView, r: int, velocity: float, rows: int) -> None:
+def _miss(w: WorkView, row: int, velocity: float, rows: int) -> None:
     """Add to a row's right-hand side by how much its true change differs from (G p)_r."""
     for c in range(rows):
-        velocity -= w.G[r, c] * w.impulse_row[c]
-    w.bias_row[r] += velocity
+        velocity -= w.G[row, c] * w.impulse_row[c]
+    w.bias_row[row] += velocity
 
 
 @kernel
@@ -146,10 +146,11 @@ def _cross(
 
 
 @kernel
-def _outward(w: WorldView, x: Floats, moving: bool) -> None:
-    """Twists (angular; linear) of the bodies' origins for rates x of the coordinates.
+def _outward(w: WorldView, rates: Floats, moving: bool) -> None:
+    """Twists (angular; linear) of the bodies' origins for `rates` of the coordinates.
 
-    moving: x are accelerations: with velocity products, and gravity as the world's acceleration.
+    moving: rates are accelerations: with velocity products, and gravity as the world's
+        acceleration.
     """
     world, g = w.body[0].IA[TWIST], w.header[0].gravity
     for k in range(3):
@@ -168,7 +169,7 @@ def _outward(w: WorldView, x: Floats, moving: bool) -> None:
             l0, l1, l2 = l0 + c0, l1 + c1, l2 + c2
         if body.nv > 0:
             j = body.v_at
-            S, rate, speed = w.S[j], x[j], w.v[j] if moving else 0.0
+            S, rate, speed = w.S[j], rates[j], w.v[j] if moving else 0.0
             if body.joint == REVOLUTE:
                 c0, c1, c2 = _cross(turn[0], turn[1], turn[2], S[0], S[1], S[2])
                 a0 += S[0] * rate + c0 * speed
@@ -206,30 +207,32 @@ def _inertial(body: Any, scale: float, pose: Any, work: Any, moving: bool) -> No
 
 
 @inlined
-def _turned(R: Floats, B: Floats, scale: float, v: Floats) -> tuple[float, float, float]:
+def _turned(
+    rotation: Floats, inertia: Floats, scale: float, v: Floats
+) -> tuple[float, float, float]:
     """scale R B R^T times the angular part of v."""
-    x = R[0, 0] * v[0] + R[1, 0] * v[1] + R[2, 0] * v[2]
-    y = R[0, 1] * v[0] + R[1, 1] * v[1] + R[2, 1] * v[2]
-    z = R[0, 2] * v[0] + R[1, 2] * v[1] + R[2, 2] * v[2]
-    a = scale * (B[0, 0] * x + B[0, 1] * y + B[0, 2] * z)
-    b = scale * (B[1, 0] * x + B[1, 1] * y + B[1, 2] * z)
-    c = scale * (B[2, 0] * x + B[2, 1] * y + B[2, 2] * z)
+    x = rotation[0, 0] * v[0] + rotation[1, 0] * v[1] + rotation[2, 0] * v[2]
+    y = rotation[0, 1] * v[0] + rotation[1, 1] * v[1] + rotation[2, 1] * v[2]
+    z = rotation[0, 2] * v[0] + rotation[1, 2] * v[1] + rotation[2, 2] * v[2]
+    a = scale * (inertia[0, 0] * x + inertia[0, 1] * y + inertia[0, 2] * z)
+    b = scale * (inertia[1, 0] * x + inertia[1, 1] * y + inertia[1, 2] * z)
+    c = scale * (inertia[2, 0] * x + inertia[2, 1] * y + inertia[2, 2] * z)
     return (
-        R[0, 0] * a + R[0, 1] * b + R[0, 2] * c,
-        R[1, 0] * a + R[1, 1] * b + R[1, 2] * c,
-        R[2, 0] * a + R[2, 1] * b + R[2, 2] * c,
+        rotation[0, 0] * a + rotation[0, 1] * b + rotation[0, 2] * c,
+        rotation[1, 0] * a + rotation[1, 1] * b + rotation[1, 2] * c,
+        rotation[2, 0] * a + rotation[2, 1] * b + rotation[2, 2] * c,
     )
 
 
 @inlined
-def _push(body: Any, e: Floats, pose: Any, f: Floats) -> None:
-    """f -= an external wrench at the body's centre of mass."""
+def _push(body: Any, wrench: Floats, pose: Any, force: Floats) -> None:
+    """force -= an external wrench at the body's centre of mass."""
     x, y, z = rotate(pose.R, body.com)
-    f[0] -= e[0] + y * e[5] - z * e[4]
-    f[1] -= e[1] + z * e[3] - x * e[5]
-    f[2] -= e[2] + x * e[4] - y * e[3]
+    force[0] -= wrench[0] + y * wrench[5] - z * wrench[4]
+    force[1] -= wrench[1] + z * wrench[3] - x * wrench[5]
+    force[2] -= wrench[2] + x * wrench[4] - y * wrench[3]
     for k in range(3, 6):
-        f[k] -= e[k]
+        force[k] -= wrench[k]
 
 
 @kernel
@@ -276,14 +279,14 @@ def _velocity(w: WorkView, contact: Any) -> tuple[float, float, float]:
 
 
 @kernel
-def _inward(w: WorkView, x: Floats) -> None:
+def _inward(w: WorkView, rates: Floats) -> None:
     """x_j -= S_j . (all that the joint carries); wrenches go from bodies to their parents."""
     for i in range(w.header[0].nb - 1, 0, -1):
         body, work = w.bodies[i], w.body[i]
         f, arm = work.IA[WRENCH], work.IA[ARM]
         if body.nv > 0:
             S, at = w.S[body.v_at], 0 if body.joint == REVOLUTE else 3
-            x[body.v_at] -= S[at] * f[at] + S[at + 1] * f[at + 1] + S[at + 2] * f[at + 2]
+            rates[body.v_at] -= S[at] * f[at] + S[at + 1] * f[at + 1] + S[at + 2] * f[at + 2]
         if body.parent > 0:
             up = w.body[body.parent].IA[WRENCH]
             c0, c1, c2 = _cross(arm[0], arm[1], arm[2], f[3], f[4], f[5])

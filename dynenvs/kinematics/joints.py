@@ -122,46 +122,46 @@ def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
 
 @inlined
 def _turning_axis(
-    ax: float, ay: float, az: float, rx: float, ry: float, rz: float, s: Floats
+    ax: float, ay: float, az: float, rx: float, ry: float, rz: float, out: Floats
 ) -> None:
     """S = (a; r x a) for a turn about the axis a through the point at r from the origin."""
-    s[0] = ax
-    s[1] = ay
-    s[2] = az
-    s[3] = ry * az - rz * ay
-    s[4] = rz * ax - rx * az
-    s[5] = rx * ay - ry * ax
+    out[0] = ax
+    out[1] = ay
+    out[2] = az
+    out[3] = ry * az - rz * ay
+    out[4] = rz * ax - rx * az
+    out[5] = rx * ay - ry * ax
 
 
 @inlined
-def _sliding_axis(ax: float, ay: float, az: float, s: Floats) -> None:
+def _sliding_axis(ax: float, ay: float, az: float, out: Floats) -> None:
     """S = (0; a)."""
-    s[0] = s[1] = s[2] = 0.0
-    s[3] = ax
-    s[4] = ay
-    s[5] = az
+    out[0] = out[1] = out[2] = 0.0
+    out[3] = ax
+    out[4] = ay
+    out[5] = az
 
 
 @inlined
-def joint_axes(body: Any, pose: Any, origin: Floats, S: Floats) -> None:
-    """Columns of the joint's motion subspace, rows `v_at` onwards of `S`, shape (nv, 6)."""
+def joint_axes(body: Any, pose: Any, origin: Floats, axes: Floats) -> None:
+    """Columns of the joint's motion subspace, rows `v_at` onwards of `axes`, shape (nv, 6)."""
     at = body.v_at
     rx, ry, rz = pose.p[0] - origin[0], pose.p[1] - origin[1], pose.p[2] - origin[2]
     if body.joint == REVOLUTE:
         # The joint's own turn leaves its axis in place.
         ax, ay, az = rotate(pose.R, body.axis)
-        _turning_axis(ax, ay, az, rx, ry, rz, S[at])
+        _turning_axis(ax, ay, az, rx, ry, rz, axes[at])
     elif body.joint == PRISMATIC:
         ax, ay, az = rotate(pose.R, body.axis)
-        _sliding_axis(ax, ay, az, S[at])
+        _sliding_axis(ax, ay, az, axes[at])
     elif body.joint == SPHERICAL or body.joint == FREE:
         if body.joint == FREE:
             frame = pose.frame
             for k in range(3):
-                _sliding_axis(frame[0, k], frame[1, k], frame[2, k], S[at + k])
+                _sliding_axis(frame[0, k], frame[1, k], frame[2, k], axes[at + k])
             at += 3
         for k in range(3):
-            _turning_axis(pose.R[0, k], pose.R[1, k], pose.R[2, k], rx, ry, rz, S[at + k])
+            _turning_axis(pose.R[0, k], pose.R[1, k], pose.R[2, k], rx, ry, rz, axes[at + k])
 
 
 @entry
