@@ -80,9 +80,9 @@ class Climb:
         self.best = Found(np.zeros(rows), math.inf, NOBODY)
         self.iterations = 0
 
-    def guess(self, p: Floats) -> bool:
+    def guess(self, impulses: Floats) -> bool:
         """Begin with these impulses; returns whether they hold, or lead to what does."""
-        self.answer.p[:] = p
+        self.answer.p[:] = impulses
         self._keep(KEPT)
         if self.law == CONE and self.best.residual > WARM_RESIDUAL:
             self.cones()

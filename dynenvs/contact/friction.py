@@ -256,12 +256,12 @@ def _operator(W: Any, rows: int) -> csr_array:
     return matrix
 
 
-def _islands(matrix: csr_array, n: int, size: int) -> list[NDArray[np.int64]]:
+def _islands(matrix: csr_array, contacts: int, size: int) -> list[NDArray[np.int64]]:
     """Contacts of each island, in order."""
     entries = matrix.tocoo()
     used = entries.data != 0.0
     pairs = entries.row[used] // size, entries.col[used] // size
-    coupled = csr_array((np.ones(int(used.sum())), pairs), shape=(n, n))
-    count, labels = connected_components(coupled, directed=False) if n else (0, np.zeros(0))
+    coupled = csr_array((np.ones(int(used.sum())), pairs), shape=(contacts, contacts))
+    count, labels = connected_components(coupled, directed=False) if contacts else (0, np.zeros(0))
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if count else []

@@ -101,15 +101,15 @@ def solve_contacts(w: WorldView, count: int, rows: int, law: int, dt: float) -> 
 
 @inlined
 def _multiply(
-    w: WorldView, count: int, n: int, rows: int, law: int, floor: float, dt: float
+    w: WorldView, count: int, total: int, rows: int, law: int, floor: float, dt: float
 ) -> int:
     """Multipliers from the last step's impulses; arguments as of `keep`."""
     recall_all(w, count, rows, dt)
     status = w.status[0]
-    scale = velocity_scale(polygon_of(w), w.blocks, n, w.G, w.bias_row, floor)
+    scale = velocity_scale(polygon_of(w), w.blocks, total, w.G, w.bias_row, floor)
     status.asked[MULTIPLIERS] += 1
     w.answer[0].sweeps = 0
-    found = solve_by_multipliers(w, n, rows, scale, law)
+    found = solve_by_multipliers(w, total, rows, scale, law)
     if found == CERTIFIED:
         status.answered[MULTIPLIERS] += 1
         # Where much has changed, what is kept or modes are the quicker start
@@ -118,19 +118,19 @@ def _multiply(
 
 
 @apart("contact", seconds=2)
-def keep(w: WorldView, count: int, n: int, rows: int, law: int, floor: float, dt: float) -> int:
+def keep(w: WorldView, count: int, total: int, rows: int, law: int, floor: float, dt: float) -> int:
     """Answer by the last step's impulses, corrected, if nothing slipped; FAILED if that fails.
 
     Of things that rest on more than holds them up, the impulses of least norm often fit no cone
     while others do; those that fitted in the last step mostly go on to.
 
-    count, n: of contacts, and of all blocks; floor: as of `solve_rows`
+    count, total: of contacts, and of all blocks; floor: as of `solve_rows`
     """
     if not recall_impulses(w, count, rows, dt):
         return FAILED
     status, report, polygon = w.status[0], w.answer[0], polygon_of(w)
-    scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, floor)
-    problem = open_problem(w, polygon, n, rows, scale)
+    scale = velocity_scale(polygon, w.blocks, total, w.G, w.bias_row, floor)
+    problem = open_problem(w, polygon, total, rows, scale)
     answer, scratch = open_answer(w), open_scratch(w)
     status.asked[KEPT] += 1
     report.residual, report.sweeps = settle(problem, answer, scratch, CHANGES, True)

@@ -17,9 +17,10 @@ COLLINEAR = 1e-6  # square of the sine from which a third point is off the line 
 
 
 @kernel
-def leave_out_implied(contacts: Records, count: int, marks: Ints, n: int) -> int:
-    """Keep, of n marked rows, those that no others of their body imply; returns their number.
+def leave_out_implied(contacts: Records, count: int, marks: Ints, marked: int) -> int:
+    """Keep those marked rows that no others of their body imply; returns their number.
 
+    marked: how many rows are marked
     marks: rows in rising order, those of the `count` contacts first; the others all stay
     """
     kept, at = 0, 0
@@ -33,7 +34,7 @@ def leave_out_implied(contacts: Records, count: int, marks: Ints, n: int) -> int
             group = contact.group if flat else -1
             lead = other = stuck = -1
             level = turned = False
-        while at < n and marks[at] <= contact.row + contact.tangents:
+        while at < marked and marks[at] <= contact.row + contact.tangents:
             r = marks[at]
             at += 1
             needed = True
@@ -53,17 +54,17 @@ def leave_out_implied(contacts: Records, count: int, marks: Ints, n: int) -> int
             if needed:
                 marks[kept] = r
                 kept += 1
-    for k in range(at, n):
+    for k in range(at, marked):
         marks[kept] = marks[k]
         kept += 1
     return kept
 
 
 @inlined
-def _off_line(contacts: Records, a: int, b: int, c: int) -> bool:
+def _off_line(contacts: Records, first: int, second: int, third: int) -> bool:
     """Whether the third of three points is not on the line of the other two."""
-    n = contacts[a].normal
-    p, q, r = contacts[a].point, contacts[b].point, contacts[c].point
+    n = contacts[first].normal
+    p, q, r = contacts[first].point, contacts[second].point, contacts[third].point
     x, y, z = q[0] - p[0], q[1] - p[1], q[2] - p[2]
     u, v, w = r[0] - p[0], r[1] - p[1], r[2] - p[2]
     area = n[0] * (y * w - z * v) + n[1] * (z * u - x * w) + n[2] * (x * v - y * u)

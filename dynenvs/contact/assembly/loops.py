@@ -32,15 +32,17 @@ MOVED = 1e-10  # ... or of this share of the largest entry: a row that roundoff 
 
 
 @inlined
-def _lightness(w: ModelView, L: Floats, j: int, kinetic: bool) -> float:
+def _lightness(w: ModelView, factors: Floats, coordinate: int, kinetic: bool) -> float:
     """D^-1 of a coordinate, or what stands in its place where masses are not to count."""
     if kinetic:
-        return float(L[j, j])
-    return 0.0 if w.dofs[j].kinematic else 1.0
+        return float(factors[coordinate, coordinate])
+    return 0.0 if w.dofs[coordinate].kinematic else 1.0
 
 
 @kernel
-def couple_loops(w: ModelView, L: Floats, mask: Floats, closure: LoopView, kinetic: bool) -> None:
+def couple_loops(
+    w: ModelView, factors: Floats, mask: Floats, closure: LoopView, kinetic: bool
+) -> None:
     """Y = L^-T J^T, and the upper triangle of K = Y^T D^-1 Y within its envelope.
 
     mask: of each coordinate, 1 if it yields, else 0
@@ -53,7 +55,7 @@ def couple_loops(w: ModelView, L: Floats, mask: Floats, closure: LoopView, kinet
     for i in range(nv - 1 if kinetic else -1, -1, -1):
         j = w.dofs[i].parent
         while j >= 0:
-            factor = L[i, j]
+            factor = factors[i, j]
             for r in range(closure.spans[i, 0], closure.spans[i, 1]):
                 Y[j, r] -= factor * Y[i, r]
             j = w.dofs[j].parent
@@ -63,7 +65,7 @@ def couple_loops(w: ModelView, L: Floats, mask: Floats, closure: LoopView, kinet
     for j in range(nv):
         end = closure.spans[j, 1]
         for q in range(closure.spans[j, 0], end):
-            factor = Y[j, q] * _lightness(w, L, j, kinetic)
+            factor = Y[j, q] * _lightness(w, factors, j, kinetic)
             for r in range(q, end):
                 K[q, r] += factor * Y[j, r]
 
@@ -106,16 +108,16 @@ def substitute(closure: LoopView, x: Floats) -> None:
 
 
 @kernel
-def push(w: ModelView, L: Floats, closure: LoopView, v: Floats, kinetic: bool) -> None:
+def push(w: ModelView, factors: Floats, closure: LoopView, v: Floats, kinetic: bool) -> None:
     """v += M^-1 J^T x = L^-1 D^-1 Y x; `kinetic` as of `couple_loops`."""
     for j in range(w.header[0].nv):
         total = 0.0
         for r in range(closure.spans[j, 0], closure.spans[j, 1]):
             total += closure.Y[j, r] * closure.x[r]
-        total *= _lightness(w, L, j, kinetic)
+        total *= _lightness(w, factors, j, kinetic)
         k = w.dofs[j].parent if kinetic else -1
         while k >= 0:
-            total -= L[j, k] * closure.change[k]
+            total -= factors[j, k] * closure.change[k]
             k = w.dofs[k].parent
         closure.change[j] = total
         v[j] += total

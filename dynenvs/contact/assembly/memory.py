@@ -112,14 +112,14 @@ def recall_impulses(w: WorldView, count: int, rows: int, dt: float) -> bool:
 
 
 @inlined
-def _recall_one(contact: Any, last: Floats, p: Floats) -> None:
+def _recall_one(contact: Any, last: Floats, impulses: Floats) -> None:
     """Impulses along a contact's rows, from what it remembers in the world's axes, shape (3,)."""
     r = contact.row
-    p[r] = dot3(contact.normal, last)
+    impulses[r] = dot3(contact.normal, last)
     if contact.tangents > 0:
-        p[r + 1] = dot3(contact.t1, last)
+        impulses[r + 1] = dot3(contact.t1, last)
     if contact.tangents > 1:
-        p[r + 2] = dot3(contact.t2, last)
+        impulses[r + 2] = dot3(contact.t2, last)
 
 
 @inlined
@@ -176,29 +176,29 @@ def give_moments(contact: Any, block: Any) -> None:
 
 
 @inlined
-def _list_dry(w: WorldView, n: int, rows: int, dt: float) -> int:
-    """Dry joints as blocks from number n on; returns how many blocks there are."""
+def _list_dry(w: WorldView, first: int, rows: int, dt: float) -> int:
+    """Dry joints as blocks from number `first` on; returns how many blocks there are."""
     r, last = w.answer[0].dry, w.dry
     for j in range(w.header[0].nv):
         if w.dofs[j].friction == 0.0 or r >= rows:
             continue
-        block = w.blocks[n]
+        block = w.blocks[first]
         _clear(block, r)
         block.dry, block.reserve = 1, w.dofs[j].friction * dt
         block.mode = STICK
         if abs(last[j]) >= AT_BOUND * block.reserve:
             block.mode = SLIP if last[j] > 0.0 else SLIP + 1
-        n, r = n + 1, r + 1
-    return n
+        first, r = first + 1, r + 1
+    return first
 
 
 @inlined
-def touch(w: StateView, k: int) -> None:
-    """List candidate k among those that may remember something."""
-    status, memory = w.status[0], w.memory[k]
+def touch(w: StateView, candidate: int) -> None:
+    """List `candidate` among those that may remember something."""
+    status, memory = w.status[0], w.memory[candidate]
     if memory.listed == 0:
         memory.listed = 1
-        w.touched[status.touched] = k
+        w.touched[status.touched] = candidate
         status.touched += 1
 
 
@@ -214,8 +214,8 @@ def forget(w: StateView) -> None:
 
 
 @inlined
-def remember_modes(w: WorldView, count: int, n: int) -> None:
-    """Keep the modes of n blocks: `count` contacts, by candidate, and limits, by coordinate.
+def remember_modes(w: WorldView, count: int, total: int) -> None:
+    """Keep the modes of `total` blocks: `count` contacts, by candidate, and limits, by coordinate.
 
     Those of dry joints follow from their impulses.
     """
@@ -224,7 +224,7 @@ def remember_modes(w: WorldView, count: int, n: int) -> None:
         memory.mode = block.mode
         if block.mode >= SLIP and not block.slip > STILL:
             memory.mode = STICK
-    for i in range(count, n):
+    for i in range(count, total):
         if w.blocks[i].mode != OPEN and w.blocks[i].dry == 0:
             w.status[0].limits_active |= 1 << limited_coordinate(w.J, w.blocks[i].row)
 

@@ -16,14 +16,14 @@ NIL = 1e-14  # yield of a row over the contact's, up to which it is none
 
 
 @inlined
-def moment_axis(contact: Any, r: int, planar: bool) -> Floats:
-    """World axis of row r of a contact's moments: its normal, then its tangents.
+def moment_axis(contact: Any, row: int, planar: bool) -> Floats:
+    """World axis of `row` of a contact's moments: its normal, then its tangents.
 
     In the plane the one row is about the axis across it.
     """
     if planar:
         return contact.t2
-    return contact.normal if r == 0 else (contact.t1 if r == 1 else contact.t2)
+    return contact.normal if row == 0 else (contact.t1 if row == 1 else contact.t2)
 
 
 @apart("extra rows", seconds=3)
@@ -94,18 +94,18 @@ def scale_moments(w: WorldView, count: int, rows: int) -> int:
 
 
 @apart("extra rows", seconds=2)
-def dry_rows(w: WorldView, r: int) -> int:
-    """Rows of all dry joints from row r on; returns the number of all."""
+def dry_rows(w: WorldView, row: int) -> int:
+    """Rows of all dry joints from `row` on; returns the number of all."""
     for i in range(w.header[0].nv):
         if w.dofs[i].friction == 0.0:
             continue
         for j in range(w.header[0].nv):
-            w.J[r, j] = 0.0
-        w.J[r, i] = 1.0
-        w.active[i], w.block[i] = min(w.active[i], r), r + 1
-        w.bias_row[r] = w.v_free[i]
-        r += 1
-    return r
+            w.J[row, j] = 0.0
+        w.J[row, i] = 1.0
+        w.active[i], w.block[i] = min(w.active[i], row), row + 1
+        w.bias_row[row] = w.v_free[i]
+        row += 1
+    return row
 
 
 @apart("extra rows", seconds=2)

@@ -72,7 +72,7 @@ def is_limit_near(gap: float, speed: float, dt: float) -> bool:
 
 @inlined
 def normal_velocity(
-    bodies: Records, dofs: Records, poses: Records, S: Floats, contact: Any, v: Floats
+    bodies: Records, dofs: Records, poses: Records, axes: Floats, contact: Any, v: Floats
 ) -> float:
     """Velocity [m/s] at which a contact opens along its normal where coordinates move with v.
 
@@ -89,10 +89,10 @@ def normal_velocity(
         x, y, z = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
         j = bodies[body].last
         while j >= 0:
-            w0, w1, w2 = S[j, 0], S[j, 1], S[j, 2]
-            vx = S[j, 3] + w1 * z - w2 * y
-            vy = S[j, 4] + w2 * x - w0 * z
-            vz = S[j, 5] + w0 * y - w1 * x
+            w0, w1, w2 = axes[j, 0], axes[j, 1], axes[j, 2]
+            vx = axes[j, 3] + w1 * z - w2 * y
+            vy = axes[j, 4] + w2 * x - w0 * z
+            vz = axes[j, 5] + w0 * y - w1 * x
             u += sign * v[j] * (n[0] * vx + n[1] * vy + n[2] * vz)
             j = dofs[j].parent
     return u
@@ -155,14 +155,14 @@ def reference_tangents(contact: Any, planar: bool) -> None:
 
 @inlined
 def _align_tangents(
-    contacts: Records, count: int, i: int, nv: int, J: Floats, bias: Floats
+    contacts: Records, count: int, index: int, nv: int, J: Floats, bias: Floats
 ) -> None:
     """Turn t1 along the predicted slip: this removes most of a pyramid's bias.
 
     The slip is the sum over all contacts of the same two bodies.  A direction of its own for each
     foot of a slowly sliding body would turn with the body's spin and feed it.
     """
-    contact = contacts[i]
+    contact = contacts[index]
     r = contact.row
     s1, s2 = 0.0, 0.0
     for k in range(count):
@@ -262,7 +262,7 @@ def contact_rows(
 def limit_rows(
     dofs: Records,
     q: Floats,
-    r: int,
+    row: int,
     v: Floats,
     expected: Floats,
     dt: float,
@@ -284,12 +284,12 @@ def limit_rows(
         gap, sign = stop_ahead(dof, q, expected[i], dt)
         if is_limit_near(gap, sign * expected[i], dt):
             for j in range(nv):
-                J[r, j] = 0.0
-            J[r, i] = sign
-            first[i], after[i] = min(first[i], r), r + 1
-            bias[r] = sign * v[i] + closing_speed(max(gap, 0.0), dt)
-            r += 1
-    return r
+                J[row, j] = 0.0
+            J[row, i] = sign
+            first[i], after[i] = min(first[i], row), row + 1
+            bias[row] = sign * v[i] + closing_speed(max(gap, 0.0), dt)
+            row += 1
+    return row
 
 
 @inlined
@@ -323,18 +323,18 @@ def limited_coordinate(J: Floats, row: int) -> int:
 
 
 @inlined
-def first_limited(dofs: Records, j: int) -> int:
-    """The coordinate that has the limit of coordinate j: itself, or the first one of its ball."""
-    while dofs[j].limited == 0:
-        j -= 1
-    return j
+def first_limited(dofs: Records, coordinate: int) -> int:
+    """The coordinate that has the limit of `coordinate`: itself, or the first one of its ball."""
+    while dofs[coordinate].limited == 0:
+        coordinate -= 1
+    return coordinate
 
 
 @kernel
 def couple(
     dofs: Records,
     J: Floats,
-    L: Floats,
+    factors: Floats,
     rows: int,
     free_dof_mask: Floats,
     first: Ints,
@@ -362,14 +362,14 @@ def couple(
         j = dofs[i].parent if low < high else -1
         while j >= 0:
             first[j], after[j] = min(first[j], low), max(after[j], high)
-            add_multiple(Y, j, Y, i, low, high, -L[i, j])
+            add_multiple(Y, j, Y, i, low, high, -factors[i, j])
             j = dofs[j].parent
     # G is symmetric: the blocks from the diagonal on, then their images
     for r in range(padded):
         for c in range(r // 4 * 4, padded):
             G[r, c] = 0.0
     for j in range(nv):
-        low, high, inverse = first[j], after[j], L[j, j]
+        low, high, inverse = first[j], after[j], factors[j, j]
         for block in range(low, high, 4):
             add_outer(G, block, Y, j, block, high, inverse)
     for r in range(rows):

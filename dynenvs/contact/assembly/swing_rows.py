@@ -42,8 +42,8 @@ def expect_swings(w: WorldView, dt: float) -> int:
 
 
 @apart("swings", seconds=3)
-def swing_rows(w: WorldView, r: int, dt: float) -> int:
-    """Rows of the balls' limits in reach from row r on, as of `limit_rows`; the number of all.
+def swing_rows(w: WorldView, row: int, dt: float) -> int:
+    """Rows of the balls' limits in reach from `row` on, as of `limit_rows`; the number of all.
 
     A row is the gradient of the ball's angle where it ends, moving with `w.expected`.  dt: length
     of the step, or 0 in an impact, before which the velocities are `w.v`
@@ -58,13 +58,13 @@ def swing_rows(w: WorldView, r: int, dt: float) -> int:
         gap, n = swing(dof, w.q, expected, i, dt)
         if has_axis(n) and is_limit_near(gap, dot(n, entries(expected, i)), dt):
             for j in range(nv):
-                w.J[r, j] = 0.0
-            put_entries(w.J[r], i, n)
+                w.J[row, j] = 0.0
+            put_entries(w.J[row], i, n)
             for j in range(i, i + 3):
-                w.active[j], w.block[j] = min(w.active[j], r), r + 1
-            w.bias_row[r] = dot(n, entries(v, i)) + closing_speed(gap, dt)
-            r += 1
-    return r
+                w.active[j], w.block[j] = min(w.active[j], row), row + 1
+            w.bias_row[row] = dot(n, entries(v, i)) + closing_speed(gap, dt)
+            row += 1
+    return row
 
 
 @apart("swings", seconds=3)

@@ -120,12 +120,12 @@ def _farthest(contacts: Records, begin: int, front: int, low: int, last: int) ->
 
 
 @inlined
-def _swap(contacts: Records, i: int, j: int, spare: int) -> None:
+def _swap(contacts: Records, first: int, second: int, spare: int) -> None:
     """Exchange two contacts; `spare`: number of one that is scratch."""
-    if i != j:
-        contacts[spare] = contacts[i]
-        contacts[i] = contacts[j]
-        contacts[j] = contacts[spare]
+    if first != second:
+        contacts[spare] = contacts[first]
+        contacts[first] = contacts[second]
+        contacts[second] = contacts[spare]
 
 
 @apart(seconds=3)

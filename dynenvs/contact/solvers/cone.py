@@ -114,9 +114,9 @@ def _copy(rows: int, source: Floats, target: Floats) -> None:
 
 
 @inlined
-def _clear(rows: int, p: Floats) -> None:
+def _clear(rows: int, impulses: Floats) -> None:
     for r in range(rows):
-        p[r] = 0.0
+        impulses[r] = 0.0
 
 
 @inlined
@@ -226,17 +226,17 @@ class Friction(NamedTuple):
 
 @inlined
 def _linearise_friction(
-    f: Friction, G: Floats, rows: int, K: Floats, right: Floats, p: Floats, u: Floats
+    friction: Friction, G: Floats, rows: int, K: Floats, right: Floats, p: Floats, u: Floats
 ) -> bool:
     """Equations of a friction that slips: g (p_t - mu p_n y / |y|) = 0 with y = p_t - u_t / g.
 
     p_n with the reserve.  With P the projection across y, d(y / |y|) = P dy / |y|.  Returns whether
     it slips.
     """
-    block, t, mu = f.block, f.row, f.mu
+    block, t, mu = friction.block, friction.row, friction.mu
     r = block.row
-    two = f.size == 2
-    g = yielding(G, r, t, f.size)
+    two = friction.size == 2
+    g = yielding(G, r, t, friction.size)
     yx = p[t] - u[t] / g
     yy = p[t + 1] - u[t + 1] / g if two else 0.0
     size = math.sqrt(yx * yx + yy * yy)
@@ -246,7 +246,7 @@ def _linearise_friction(
     bound = mu * (max(p[r], 0.0) + block.reserve)
     cx, cy = yx / size, yy / size
     turn = bound / size
-    for k in range(f.size):
+    for k in range(friction.size):
         own = t + k
         along = cx if k == 0 else cy
         px = (1.0 if k == 0 else 0.0) - along * cx
@@ -294,13 +294,13 @@ def _sweep(
 
 
 @inlined
-def _rub(f: Friction, G: Floats, rows: int, part: float, p: Floats, u: Floats) -> None:
+def _rub(friction: Friction, G: Floats, rows: int, part: float, p: Floats, u: Floats) -> None:
     """The impulse of one friction that is nearest to what stops it, for the normal one as it is."""
-    block, t, two = f.block, f.row, f.size == 2
-    g = yielding(G, block.row, t, f.size)
+    block, t, two = friction.block, friction.row, friction.size == 2
+    g = yielding(G, block.row, t, friction.size)
     x, y = p[t] - u[t] / g, p[t + 1] - u[t + 1] / g if two else 0.0
     size = math.sqrt(x * x + y * y)
-    bound = f.mu * (p[block.row] + block.reserve)
+    bound = friction.mu * (p[block.row] + block.reserve)
     share = bound / size if size > bound else 1.0
     _add(G, rows, t, part * (share * x - p[t]), p, u)
     if two:
@@ -308,37 +308,37 @@ def _rub(f: Friction, G: Floats, rows: int, part: float, p: Floats, u: Floats) -
 
 
 @inlined
-def _add(G: Floats, rows: int, r: int, change: float, p: Floats, u: Floats) -> None:
+def _add(G: Floats, rows: int, row: int, change: float, p: Floats, u: Floats) -> None:
     """Change one impulse, and all velocities with it."""
-    p[r] += change
+    p[row] += change
     for c in range(rows):
-        u[c] += change * G[r, c]
+        u[c] += change * G[row, c]
 
 
 @kernel
-def _clip(blocks: Records, count: int, p: Floats) -> None:
+def _clip(blocks: Records, count: int, impulses: Floats) -> None:
     """Into the cones, from which roundoff may have led."""
     for i in range(count):
         block = blocks[i]
         r, t = block.row, block.row + 1
         if block.dry != 0:
-            p[r] = within(block.reserve, p[r])
+            impulses[r] = within(block.reserve, impulses[r])
             continue
-        p[r] = max(p[r], 0.0)
-        pressed = p[r] + block.reserve
+        impulses[r] = max(impulses[r], 0.0)
+        pressed = impulses[r] + block.reserve
         if block.tangents > 0:
-            _shorten(p, t, block.tangents, block.friction * pressed)
+            _shorten(impulses, t, block.tangents, block.friction * pressed)
         if block.moments > 0:
-            _shorten(p, t + block.tangents, 1, block.spin * pressed)
+            _shorten(impulses, t + block.tangents, 1, block.spin * pressed)
         if block.moments == 3:
-            _shorten(p, t + block.tangents + 1, 2, block.roll * pressed)
+            _shorten(impulses, t + block.tangents + 1, 2, block.roll * pressed)
 
 
 @inlined
-def _shorten(p: Floats, t: int, count: int, bound: float) -> None:
+def _shorten(impulses: Floats, row: int, count: int, bound: float) -> None:
     """Bring one or two entries within a bound."""
-    x, y = p[t], p[t + 1] if count == 2 else 0.0
+    x, y = impulses[row], impulses[row + 1] if count == 2 else 0.0
     size = math.sqrt(x * x + y * y)
     if size > bound:
-        for k in range(t, t + count):
-            p[k] *= bound / size
+        for k in range(row, row + count):
+            impulses[k] *= bound / size

@@ -33,10 +33,10 @@ from dynenvs.memory.records import BLOCK
 
 
 @inlined
-def yielding(G: Floats, r: int, t: int, count: int) -> float:
-    """Scale of a friction's one or two rows, from t on: what they yield, or, if nothing, row r."""
-    g = G[t, t] if count == 1 else max(G[t, t], G[t + 1, t + 1])
-    return g if g > 0.0 else float(G[r, r])
+def yielding(G: Floats, row: int, tangent: int, count: int) -> float:
+    """Scale of a friction's rows, from `tangent` on: what they yield, or, if nothing, `row`."""
+    g = G[tangent, tangent] if count == 1 else max(G[tangent, tangent], G[tangent + 1, tangent + 1])
+    return g if g > 0.0 else float(G[row, row])
 
 
 @inlined
@@ -46,17 +46,17 @@ def rows_of(block: Any) -> int:
 
 
 @inlined
-def six(block: Any, x: Floats) -> Six:
+def six(block: Any, vector: Floats) -> Six:
     """A contact's entries of a vector of the rows, as of `dynenvs.contact.law.moments`."""
     r, m = block.row, block.row + 1 + block.tangents
     rolls = block.moments == 3
     return (
-        x[r],
-        x[r + 1] if block.tangents > 0 else 0.0,
-        x[r + 2] if block.tangents > 1 else 0.0,
-        x[m] if block.moments > 0 else 0.0,
-        x[m + 1] if rolls else 0.0,
-        x[m + 2] if rolls else 0.0,
+        vector[r],
+        vector[r + 1] if block.tangents > 0 else 0.0,
+        vector[r + 2] if block.tangents > 1 else 0.0,
+        vector[m] if block.moments > 0 else 0.0,
+        vector[m + 1] if rolls else 0.0,
+        vector[m + 2] if rolls else 0.0,
     )
 
 
@@ -125,12 +125,14 @@ def judge(problem: ContactProblem, answer: ContactAnswer) -> float:
 
 
 @inlined
-def _project(mu: float, reserve: float, a: float, x: float, y: float) -> tuple[float, float, float]:
+def _project(
+    mu: float, reserve: float, normal: float, x: float, y: float
+) -> tuple[float, float, float]:
     """The point of |(x, y)| <= mu (a + reserve), a >= 0, that is nearest to (a, x, y)."""
     size = math.sqrt(x * x + y * y)
-    height = a
-    if not size <= mu * (a + reserve):  # NaN stays
-        height = (a + reserve + mu * size) / (1.0 + mu * mu) - reserve
+    height = normal
+    if not size <= mu * (normal + reserve):  # NaN stays
+        height = (normal + reserve + mu * size) / (1.0 + mu * mu) - reserve
     if height < 0.0:  # the cone's own nearest point lies behind its flat face
         height = 0.0
     bound = mu * (height + reserve)

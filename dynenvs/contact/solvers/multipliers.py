@@ -205,13 +205,13 @@ def _miss(
 
 @inlined
 def _project(
-    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, law: int, i: int,
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, law: int, index: int,
     penalty: float,
 ) -> None:  # fmt: skip
-    """The law of block i at the velocities u, into its words of `laws`."""
-    block, G, p, u = problem.blocks[i], problem.G, answer.p, answer.u
-    r, held = block.row, scratch.vectors[SLIP, i]
-    out = scratch.laws[WORDS * i : WORDS * (i + 1)]
+    """The law of block `index` at the velocities u, into its words of `laws`."""
+    block, G, p, u = problem.blocks[index], problem.G, answer.p, answer.u
+    r, held = block.row, scratch.vectors[SLIP, index]
+    out = scratch.laws[WORDS * index : WORDS * (index + 1)]
     mass = 0.0
     for k in range(r, r + 1 + block.tangents):
         mass += G[k, k] / (1 + block.tangents)
@@ -238,9 +238,9 @@ def _project(
 
 
 @inlined
-def _place(block: Any, k: int) -> int:
+def _place(block: Any, row: int) -> int:
     """Where the k-th of a block's rows stands among the six of `dynenvs.contact.law.moments`."""
-    return k if k <= block.tangents else 3 + k - 1 - block.tangents
+    return row if row <= block.tangents else 3 + row - 1 - block.tangents
 
 
 @kernel

@@ -129,23 +129,25 @@ def settle(
 
 
 @inlined
-def _factorise(problem: ContactProblem, scratch: Scratch, k: int, symmetric: bool) -> bool:
+def _factorise(problem: ContactProblem, scratch: Scratch, count: int, symmetric: bool) -> bool:
     """Factors of the system of the unknowns, in K; returns whether it has one solution."""
     if symmetric:
-        _gather_symmetric(scratch.unknowns, k, problem.G, scratch.order, scratch.K)
-        factorise_symmetric(scratch.K, k)
+        _gather_symmetric(scratch.unknowns, count, problem.G, scratch.order, scratch.K)
+        factorise_symmetric(scratch.K, count)
         return True
-    _gather(scratch.unknowns, k, problem.G, problem.rows, scratch.x, scratch.K)
-    return factorise(scratch.K, k, scratch.order) > 0.0
+    _gather(scratch.unknowns, count, problem.G, problem.rows, scratch.x, scratch.K)
+    return factorise(scratch.K, count, scratch.order) > 0.0
 
 
 @merged
-def _gather(unknowns: Records, k: int, G: Floats, rows: int, effects: Floats, K: Floats) -> None:
+def _gather(
+    unknowns: Records, count: int, G: Floats, rows: int, effects: Floats, K: Floats
+) -> None:
     """K, transposed: the equations' velocities for a unit of each unknown, and the proximal part.
 
     effects: scratch of shape (rows,), the rows' velocities for a unit of one unknown
     """
-    for b in range(k):
+    for b in range(count):
         unknown = unknowns[b]
         r, c, s = unknown.column, unknown.c, unknown.s
         for i in range(rows):
@@ -156,7 +158,7 @@ def _gather(unknowns: Records, k: int, G: Floats, rows: int, effects: Floats, K:
         if s != 0.0:
             for i in range(rows):
                 effects[i] += s * G[r + 2, i]
-        for a in range(k):
+        for a in range(count):
             equation = unknowns[a]
             e = equation.equation
             K[b, a] = effects[e]
@@ -166,53 +168,53 @@ def _gather(unknowns: Records, k: int, G: Floats, rows: int, effects: Floats, K:
 
 
 @merged
-def _gather_symmetric(unknowns: Records, k: int, G: Floats, columns: Ints, K: Floats) -> None:
+def _gather_symmetric(unknowns: Records, count: int, G: Floats, columns: Ints, K: Floats) -> None:
     """The same where nothing slips: the upper triangle of rows and columns of G."""
-    for a in range(k):
+    for a in range(count):
         columns[a] = unknowns[a].column
-    for a in range(k):
+    for a in range(count):
         own = columns[a]
-        for b in range(a, k):
+        for b in range(a, count):
             K[a, b] = G[own, columns[b]]
         K[a, a] += PROXIMAL * K[a, a]
 
 
 @merged
-def _defect(unknowns: Records, k: int, u: Floats, right: Floats) -> float:
+def _defect(unknowns: Records, count: int, velocities: Floats, right: Floats) -> float:
     """right = -(velocities that must vanish); returns the largest."""
     worst = 0.0
-    for a in range(k):
+    for a in range(count):
         equation = unknowns[a]
-        value = u[equation.equation]
+        value = velocities[equation.equation]
         if equation.combined:
-            value = equation.ec * value + equation.es * u[equation.equation + 1]
+            value = equation.ec * value + equation.es * velocities[equation.equation + 1]
         right[a] = -value
         worst = max(worst, abs(value))
     return worst
 
 
 @merged
-def _add_impulses(unknowns: Records, k: int, x: Floats, p: Floats) -> None:
-    for a in range(k):
+def _add_impulses(unknowns: Records, count: int, solution: Floats, impulses: Floats) -> None:
+    for a in range(count):
         unknown = unknowns[a]
         r = unknown.column
-        p[r] += x[a]
+        impulses[r] += solution[a]
         if unknown.c != 0.0:
-            p[r + 1] += unknown.c * x[a]
+            impulses[r + 1] += unknown.c * solution[a]
         if unknown.s != 0.0:
-            p[r + 2] += unknown.s * x[a]
+            impulses[r + 2] += unknown.s * solution[a]
 
 
 @inlined
-def _clip(blocks: Records, count: int, p: Floats) -> bool:
+def _clip(blocks: Records, count: int, impulses: Floats) -> bool:
     """No contact pulls, not even by roundoff; returns whether any did."""
     clipped = False
     for i in range(count):
         r = blocks[i].row
-        if p[r] < 0.0 and blocks[i].dry == 0:
+        if impulses[r] < 0.0 and blocks[i].dry == 0:
             clipped = True
             for k in range(r, r + 1 + blocks[i].tangents):
-                p[k] = 0.0
+                impulses[k] = 0.0
     return clipped
 
 

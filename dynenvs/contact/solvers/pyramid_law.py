@@ -80,10 +80,10 @@ def certify_block(
 
 
 @inlined
-def _coupling(polygon: Records, G: Floats, t: int, two: bool, d: int) -> float:
-    """Velocity along direction d by a unit of impulse along it."""
-    c, s = polygon[0].cosines[d], polygon[0].sines[d]
-    coupling = c * c * G[t, t]
+def _coupling(polygon: Records, G: Floats, tangent: int, two: bool, direction: int) -> float:
+    """Velocity along `direction` by a unit of impulse along it."""
+    c, s = polygon[0].cosines[direction], polygon[0].sines[direction]
+    coupling = c * c * G[tangent, tangent]
     if two:
-        coupling += 2.0 * c * s * G[t, t + 1] + s * s * G[t + 1, t + 1]
+        coupling += 2.0 * c * s * G[tangent, tangent + 1] + s * s * G[tangent + 1, tangent + 1]
     return float(coupling)

@@ -45,28 +45,28 @@ def order_trees(scene: SparseView, island: Any) -> bool:
 
 
 @inlined
-def _join(scene: SparseView, a: int, b: int) -> None:
-    if a != b and scene.block[a, b] < 0:
-        scene.block[a, b] = scene.block[b, a] = 0
-        scene.degree[a] += 1
-        scene.degree[b] += 1
+def _join(scene: SparseView, first: int, second: int) -> None:
+    if first != second and scene.block[first, second] < 0:
+        scene.block[first, second] = scene.block[second, first] = 0
+        scene.degree[first] += 1
+        scene.degree[second] += 1
 
 
 @inlined
-def _eliminate(scene: SparseView, n: int) -> None:
+def _eliminate(scene: SparseView, trees: int) -> None:
     """Take out the node with fewest neighbours, join these, and so on.
 
     `later[k]` lists the old numbers of the neighbours of the k-th node that is taken; `degree` ends
     as the place of each old node.
     """
     taken = -2  # in `block` of a node with itself: it has gone
-    for place in range(n):
+    for place in range(trees):
         k = -1
-        for a in range(n):
+        for a in range(trees):
             if scene.block[a, a] > taken and (k < 0 or scene.degree[a] < scene.degree[k]):
                 k = a
         count = 0
-        for a in range(n):
+        for a in range(trees):
             if a != k and scene.block[k, a] == 0 and scene.block[a, a] > taken:
                 scene.later[place, count] = a
                 count += 1
@@ -130,70 +130,70 @@ def factorise(scene: SparseView, island: Any) -> bool:
 
 
 @inlined
-def _factorise_block(F: Floats, D: int, count: int, swaps: Ints, first: int) -> bool:
+def _factorise_block(values: Floats, diagonal: int, count: int, swaps: Ints, first: int) -> bool:
     """LU of a diagonal block, inverse pivots on the diagonal; row k was exchanged with `swaps`."""
     for k in range(count):
         best = k
         for i in range(k + 1, count):
-            if abs(F[D + count * i + k]) > abs(F[D + count * best + k]):
+            if abs(values[diagonal + count * i + k]) > abs(values[diagonal + count * best + k]):
                 best = i
         swaps[first + k] = best
-        _swap(F, D, count, k, best)
-        pivot = F[D + count * k + k]
+        _swap(values, diagonal, count, k, best)
+        pivot = values[diagonal + count * k + k]
         if not abs(pivot) > 0.0:  # NaN too
             return False
         inverse = 1.0 / pivot
-        F[D + count * k + k] = inverse
+        values[diagonal + count * k + k] = inverse
         for i in range(k + 1, count):
-            ratio = F[D + count * i + k] * inverse
-            F[D + count * i + k] = ratio
+            ratio = values[diagonal + count * i + k] * inverse
+            values[diagonal + count * i + k] = ratio
             for j in range(k + 1, count):
-                F[D + count * i + j] -= ratio * F[D + count * k + j]
+                values[diagonal + count * i + j] -= ratio * values[diagonal + count * k + j]
     return True
 
 
 @inlined
-def _swap(F: Floats, B: int, columns: int, a: int, b: int) -> None:
+def _swap(values: Floats, block: int, columns: int, first: int, second: int) -> None:
     """Exchange two rows of a block."""
-    if a != b:
+    if first != second:
         for j in range(columns):
-            value = F[B + columns * a + j]
-            F[B + columns * a + j] = F[B + columns * b + j]
-            F[B + columns * b + j] = value
+            value = values[block + columns * first + j]
+            values[block + columns * first + j] = values[block + columns * second + j]
+            values[block + columns * second + j] = value
 
 
 @inlined
 def _divide_block(
-    F: Floats, D: int, count: int, swaps: Ints, first: int, B: int, columns: int
+    values: Floats, diagonal: int, count: int, swaps: Ints, first: int, block: int, columns: int
 ) -> None:
-    """B <- D^-1 B"""
+    """block <- diagonal^-1 block"""
     for k in range(count):
-        _swap(F, B, columns, k, swaps[first + k])
+        _swap(values, block, columns, k, swaps[first + k])
     for i in range(count):
         for k in range(i):
-            ratio = F[D + count * i + k]
+            ratio = values[diagonal + count * i + k]
             for j in range(columns):
-                F[B + columns * i + j] -= ratio * F[B + columns * k + j]
+                values[block + columns * i + j] -= ratio * values[block + columns * k + j]
     for i in range(count - 1, -1, -1):
         for k in range(i + 1, count):
-            ratio = F[D + count * i + k]
+            ratio = values[diagonal + count * i + k]
             for j in range(columns):
-                F[B + columns * i + j] -= ratio * F[B + columns * k + j]
-        inverse = F[D + count * i + i]
+                values[block + columns * i + j] -= ratio * values[block + columns * k + j]
+        inverse = values[diagonal + count * i + i]
         for j in range(columns):
-            F[B + columns * i + j] *= inverse
+            values[block + columns * i + j] *= inverse
 
 
 @inlined
 def _subtract_product(
-    F: Floats, C: int, A: int, B: int, rows: int, inner: int, columns: int
+    values: Floats, target: int, left: int, right: int, rows: int, inner: int, columns: int
 ) -> None:
-    """C <- C - A B"""
+    """target <- target - left right"""
     for i in range(rows):
         for k in range(inner):
-            value = F[A + inner * i + k]
+            value = values[left + inner * i + k]
             for j in range(columns):
-                F[C + columns * i + j] -= value * F[B + columns * k + j]
+                values[target + columns * i + j] -= value * values[right + columns * k + j]
 
 
 @kernel
@@ -220,28 +220,30 @@ def substitute(scene: SparseView, island: Any, right: Floats) -> None:
 
 
 @inlined
-def _solve_block(F: Floats, D: int, count: int, swaps: Ints, b: Floats, at: int) -> None:
+def _solve_block(
+    values: Floats, diagonal: int, count: int, swaps: Ints, right: Floats, at: int
+) -> None:
     for k in range(count):
-        _swap(b, at, 1, k, swaps[at + k])
+        _swap(right, at, 1, k, swaps[at + k])
     for i in range(count):
-        value = b[at + i]
+        value = right[at + i]
         for k in range(i):
-            value -= F[D + count * i + k] * b[at + k]
-        b[at + i] = value
+            value -= values[diagonal + count * i + k] * right[at + k]
+        right[at + i] = value
     for i in range(count - 1, -1, -1):
-        value = b[at + i]
+        value = right[at + i]
         for k in range(i + 1, count):
-            value -= F[D + count * i + k] * b[at + k]
-        b[at + i] = value * F[D + count * i + i]
+            value -= values[diagonal + count * i + k] * right[at + k]
+        right[at + i] = value * values[diagonal + count * i + i]
 
 
 @inlined
 def _subtract_applied(
-    F: Floats, A: int, rows: int, columns: int, b: Floats, source: int, target: int
+    values: Floats, block: int, rows: int, columns: int, right: Floats, source: int, target: int
 ) -> None:
-    """b[target:] <- b[target:] - A b[source:]"""
+    """right[target:] <- right[target:] - block right[source:]"""
     for i in range(rows):
         value = 0.0
         for k in range(columns):
-            value += F[A + columns * i + k] * b[source + k]
-        b[target + i] -= value
+            value += values[block + columns * i + k] * right[source + k]
+        right[target + i] -= value

@@ -65,9 +65,9 @@ def collide_islands(w: WorldView, count: int, dt: float, slowest: float) -> int:
 
 
 @inlined
-def _pose_restitution(w: WorldView, scene: SparseView, count: int, n: int) -> None:
-    """Coefficients of all n constraints: joint limits have none."""
-    for i in range(n):
+def _pose_restitution(w: WorldView, scene: SparseView, count: int, total: int) -> None:
+    """Coefficients of all `total` constraints: joint limits have none."""
+    for i in range(total):
         scene.constraints[i].restitution, scene.constraints[i].offset = 0.0, scene.bias[i, 0]
     for i in range(count):
         scene.constraints[i].restitution = w.coefficients[w.contacts[i].source].restitution
@@ -94,8 +94,8 @@ def _fastest(w: ModelView, scene: SparseView, island: Any, slowest: float) -> in
 
 
 @inlined
-def _one_by_one(w: WorldView, scene: SparseView, k: int, dt: float, slowest: float) -> int:
-    """The fastest contact of island k, alone, then what is the fastest then, and so on.
+def _one_by_one(w: WorldView, scene: SparseView, index: int, dt: float, slowest: float) -> int:
+    """The fastest contact of island `index`, alone, then what is the fastest then, and so on.
 
     A contact moves its one or two trees and no others.  They stand, as an island of their own,
     behind all others.
@@ -104,7 +104,7 @@ def _one_by_one(w: WorldView, scene: SparseView, k: int, dt: float, slowest: flo
     pair: Any = scene.islands[nt]
     worst = CERTIFIED
     for _ in range(SEQUENCE):
-        at = _fastest(w, scene, scene.islands[k], slowest)
+        at = _fastest(w, scene, scene.islands[index], slowest)
         if at < 0:
             return worst
         i = scene.members[at]
@@ -118,7 +118,7 @@ def _one_by_one(w: WorldView, scene: SparseView, k: int, dt: float, slowest: flo
             return FAILED
         worst = max(worst, status)
     w.status[0].degraded += 1  # without end, as far as can be seen
-    status = collide_island(w, k, dt, slowest, 0.0)
+    status = collide_island(w, index, dt, slowest, 0.0)
     return max(worst, status) if status >= 0 else FAILED
 
 
@@ -126,22 +126,22 @@ def _one_by_one(w: WorldView, scene: SparseView, k: int, dt: float, slowest: flo
     "island impacts",
     seconds=15,
 )
-def collide_island(w: WorldView, k: int, dt: float, slowest: float, share: float) -> int:
-    """One impact of all contacts of island k, with `share` of restitution; moves `scene.free`.
+def collide_island(w: WorldView, index: int, dt: float, slowest: float, share: float) -> int:
+    """One impact of all contacts of an island, with `share` of restitution; moves `scene.free`.
 
     Adds the impulses to the contacts' totals.  Returns the status; FAILED leaves all as it was.
     """
     scene = w.scene
-    island = scene.islands[k]
+    island = scene.islands[index]
     _copy_velocities(scene, island, scene.free, scene.before)
     if w.header[0].restitution == POISSON:
-        status = _by_impulses(w, scene, k, dt, share)
+        status = _by_impulses(w, scene, index, dt, share)
     else:
-        status = _by_velocities(w, scene, k, dt, slowest, share)
+        status = _by_velocities(w, scene, index, dt, slowest, share)
     if status != FAILED and _work(scene, island, scene.p, scene.v) > 0.0:
         if w.header[0].restitution != POISSON:  # the inelastic impact, which always loses some
             copy_impulses(scene, island, scene.p, scene.inelastic)
-            status = max(status, _answer(w, scene, k, dt))
+            status = max(status, _answer(w, scene, index, dt))
             _swap(scene, island)
         if status != FAILED:
             _restrain(scene, island)
@@ -158,29 +158,29 @@ def collide_island(w: WorldView, k: int, dt: float, slowest: float, share: float
 
 @inlined
 def _by_velocities(
-    w: WorldView, scene: SparseView, k: int, dt: float, slowest: float, share: float
+    w: WorldView, scene: SparseView, index: int, dt: float, slowest: float, share: float
 ) -> int:
     """Newton's law: what approaches parts with at least e times its speed."""
-    island = scene.islands[k]
+    island = scene.islands[index]
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
         speed = predicted_velocity(scene, i, 0)
         if speed < -slowest:
             scene.bias[i, 0] += share * scene.constraints[i].restitution * speed
-    status = _answer(w, scene, k, dt)
+    status = _answer(w, scene, index, dt)
     for j in range(island.first, island.first + island.count):
         scene.bias[scene.members[j], 0] = scene.constraints[scene.members[j]].offset
     return status
 
 
 @inlined
-def _by_impulses(w: WorldView, scene: SparseView, k: int, dt: float, share: float) -> int:
+def _by_impulses(w: WorldView, scene: SparseView, index: int, dt: float, share: float) -> int:
     """Poisson's law: compression, then decompression by at least e times its normal impulses.
 
     Leaves the impulses of both in `p`, and those of compression in `inelastic`.
     """
-    island = scene.islands[k]
-    status = _answer(w, scene, k, dt)
+    island = scene.islands[index]
+    status = _answer(w, scene, index, dt)
     if status == FAILED:
         return FAILED
     copy_impulses(scene, island, scene.p, scene.inelastic)
@@ -190,7 +190,7 @@ def _by_impulses(w: WorldView, scene: SparseView, k: int, dt: float, share: floa
         reserve = share * scene.constraints[i].restitution * scene.p[i, 0]
         scene.constraints[i].reserve = reserve
         add_response(scene, i, 0, reserve, scene.free)
-    status = max(status, _answer(w, scene, k, dt))
+    status = max(status, _answer(w, scene, index, dt))
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
         scene.p[i, 0] += scene.constraints[i].reserve
@@ -205,9 +205,9 @@ def _by_impulses(w: WorldView, scene: SparseView, k: int, dt: float, share: floa
 
 
 @inlined
-def _answer(w: WorldView, scene: SparseView, k: int, dt: float) -> int:
-    """The impulses `p` and velocities `v` that island k's law gives, from none; their status."""
-    island, cone, polygon = scene.islands[k], cone_of(w), polygon_of(w)
+def _answer(w: WorldView, scene: SparseView, index: int, dt: float) -> int:
+    """The impulses `p` and velocities `v` that the island's law gives, from none; their status."""
+    island, cone, polygon = scene.islands[index], cone_of(w), polygon_of(w)
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
         u = (
@@ -224,15 +224,15 @@ def _answer(w: WorldView, scene: SparseView, k: int, dt: float) -> int:
             scene.constraints[i].speed = max(scene.constraints[i].speed, speed)
     island.scale, island.newtons = velocity_scale(scene, island, least_speed(w.header, dt)), 0
     island.residual = update_velocities(scene, island, cone, polygon, w.blocks)
-    status = climb(w, k)
+    status = climb(w, index)
     if status != FAILED:
         w.status[0].residual = max(w.status[0].residual, island.residual)
     return int(status) if status >= 0 else FAILED
 
 
 @kernel
-def _work(scene: SparseView, island: Any, p: Floats, after: Floats) -> float:
-    """Kinetic energy that the impulses p give, which lead from `before` to `after` [J].
+def _work(scene: SparseView, island: Any, impulses: Floats, after: Floats) -> float:
+    """Kinetic energy that the `impulses` give, which lead from `before` to `after` [J].
 
     Where surfaces run or bodies are moved from outside, as seen from these.
     """
@@ -240,18 +240,18 @@ def _work(scene: SparseView, island: Any, p: Floats, after: Floats) -> float:
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         for r in range(scene.constraints[i].rows):
-            total += p[i, r] * _mean_velocity(scene, i, r, after)
+            total += impulses[i, r] * _mean_velocity(scene, i, r, after)
         j = scene.constraints[i].moments
         for r in range(scene.constraints[j].rows if j >= 0 else 0):
-            total += p[j, r] * _mean_velocity(scene, j, r, after)
+            total += impulses[j, r] * _mean_velocity(scene, j, r, after)
     return total
 
 
 @inlined
-def _mean_velocity(scene: SparseView, i: int, r: int, after: Floats) -> float:
+def _mean_velocity(scene: SparseView, index: int, row: int, after: Floats) -> float:
     """Of a row's velocities in `before` and `after`, with its bias [m/s]."""
-    mean = row_velocity(scene, i, r, scene.before) + row_velocity(scene, i, r, after)
-    return float(0.5 * mean + scene.bias[i, r])
+    mean = row_velocity(scene, index, row, scene.before) + row_velocity(scene, index, row, after)
+    return float(0.5 * mean + scene.bias[index, row])
 
 
 @inlined
@@ -264,11 +264,11 @@ def _swap(scene: SparseView, island: Any) -> None:
 
 
 @inlined
-def _swap_rows(scene: SparseView, i: int) -> None:
+def _swap_rows(scene: SparseView, index: int) -> None:
     for r in range(3):
-        kept = scene.inelastic[i, r]
-        scene.inelastic[i, r] = scene.p[i, r]
-        scene.p[i, r] = kept
+        kept = scene.inelastic[index, r]
+        scene.inelastic[index, r] = scene.p[index, r]
+        scene.p[index, r] = kept
 
 
 @kernel
@@ -309,17 +309,21 @@ def _restrain(scene: SparseView, island: Any) -> None:
 
 
 @inlined
-def _gain(scene: SparseView, i: int, r: int, v: Floats, change: Floats) -> tuple[float, float]:
+def _gain(
+    scene: SparseView, index: int, row: int, v: Floats, change: Floats
+) -> tuple[float, float]:
     """What a row adds to slope and curvature of the energy."""
-    d = scene.p[i, r] - scene.inelastic[i, r]
-    slope = d * (row_velocity(scene, i, r, v) + scene.bias[i, r])
-    return slope, 0.5 * d * row_velocity(scene, i, r, change)
+    d = scene.p[index, row] - scene.inelastic[index, row]
+    slope = d * (row_velocity(scene, index, row, v) + scene.bias[index, row])
+    return slope, 0.5 * d * row_velocity(scene, index, row, change)
 
 
 @inlined
-def _go_part(scene: SparseView, i: int, y: float) -> None:
+def _go_part(scene: SparseView, index: int, part: float) -> None:
     for r in range(3):
-        scene.p[i, r] = scene.inelastic[i, r] + y * (scene.p[i, r] - scene.inelastic[i, r])
+        scene.p[index, r] = scene.inelastic[index, r] + part * (
+            scene.p[index, r] - scene.inelastic[index, r]
+        )
 
 
 @inlined

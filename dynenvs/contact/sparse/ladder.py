@@ -27,14 +27,14 @@ USELESS = 0.1  # residual above which an answer is none
 
 
 @apart("sparse", seconds=29)
-def climb(w: WorldView, k: int) -> int:
-    """Island k from the impulses `p`, whose residual is known, to an answer with the certificate.
+def climb(w: WorldView, index: int) -> int:
+    """Solve an island from the impulses `p`, whose residual is known, to a certified answer.
 
     Each rung is dearer than the one before, and is taken where that has left too much.  `p`, `v`
     and the island's residual end as those of the best answer; returns its status (`judge`).
     """
     scene, polygon = w.scene, polygon_of(w)
-    island, status = scene.islands[k], w.status[0]
+    island, status = scene.islands[index], w.status[0]
     # Things at rest: nothing is new
     status.asked[KEPT] += 1
     if island.residual <= EXACT:
@@ -46,13 +46,13 @@ def climb(w: WorldView, k: int) -> int:
     rungs = QUICK
     if cone_of(w) != PYRAMID:
         most, rungs = min(most, SMALL_ON_CONES), INSIDE
-    if island.count <= most and solve_small(w, k, rungs) == DONE and island.residual <= ENOUGH:
+    if island.count <= most and solve_small(w, index, rungs) == DONE and island.residual <= ENOUGH:
         return judge(island)
     if island.residual <= ENOUGH or is_rounding(scene, island, island.residual):
         status.answered[KEPT] += 1
         return judge(island)
     # A few that are wedged, or touch nearly along a line
-    solve_small(w, k, INSIDE)
+    solve_small(w, index, INSIDE)
     if is_good(scene, island, island.residual):
         return judge(island)
     # Many, or modes that do not settle
@@ -60,7 +60,7 @@ def climb(w: WorldView, k: int) -> int:
     if is_good(scene, island, island.residual):
         return judge(island)
     # Lemke's method always ends with an answer, at last, but takes thousands of operations a row
-    solve_small(w, k, ALL)
+    solve_small(w, index, ALL)
     return judge(island)
 
 

@@ -101,12 +101,12 @@ def _sum(w: WorldView, scene: SparseView) -> None:
 
 
 @inlined
-def _add_body(w: WorkView, island: Any, i: int, at: int, body: Any, scale: float) -> None:
+def _add_body(w: WorkView, island: Any, index: int, at: int, body: Any, scale: float) -> None:
     """Add what a body has to its island's sums.
 
     at: of the velocity of its tree's free joint; scale: of its mass
     """
-    root, pose, mass = w.pose_new[body.root], w.pose_new[i], body.mass * scale
+    root, pose, mass = w.pose_new[body.root], w.pose_new[index], body.mass * scale
     vx, vy, vz = rotate(root.frame, w.v_new[at : at + 3])
     omega = rotate(root.R, w.v_new[at + 3 : at + 6])
     cx, cy, cz = rotate(pose.R, body.com)
@@ -160,12 +160,12 @@ def _find_motion(island: Any) -> None:
 
 
 @inlined
-def _divide(I: Floats, spin: Floats) -> float:
+def _divide(inertia: Floats, spin: Floats) -> float:
     """Angular momentum to angular velocity, in place; returns the energy of that turn.
 
     By cofactors: a group of bodies has inertia about every axis.
     """
-    rows = entries(I[0], 0), entries(I[1], 0), entries(I[2], 0)
+    rows = entries(inertia[0], 0), entries(inertia[1], 0), entries(inertia[2], 0)
     momentum = entries(spin, 0)
     minors = cross(rows[1], rows[2]), cross(rows[2], rows[0]), cross(rows[0], rows[1])
     det = dot(rows[0], minors[0])

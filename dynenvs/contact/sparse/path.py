@@ -181,7 +181,7 @@ def _direction(
     island: Any,
     polygon: Records,
     target: float,
-    u: Floats,
+    velocities: Floats,
     dp: Floats,
     du: Floats,
 ) -> None:
@@ -196,13 +196,13 @@ def _direction(
             continue
         c, e, weights = scene.constraints[i], scene.eliminated[i], scene.W[i]
         if c.dry != 0:
-            dp[r] = weights[0] * push_from_bounds(path, v, target, u[r])[0]
+            dp[r] = weights[0] * push_from_bounds(path, v, target, velocities[r])[0]
             v += variables_of(polygon, c)
             continue
         z, w = path[Z, v], path[W, v]
-        dp[r] = weights[0] * ((target - z * w - path[SECOND, v]) / z - (u[r] - w))
+        dp[r] = weights[0] * ((target - z * w - path[SECOND, v]) / z - (velocities[r] - w))
         if c.tangents > 0:
-            a, b = change_alone(polygon, c, e, path, v, target, u)
+            a, b = change_alone(polygon, c, e, path, v, target, velocities)
             pressed = e.slope * c.friction * dp[r]
             dp[r + 1] = pressed * e.x + a
             if c.tangents == 2:
@@ -224,15 +224,15 @@ def _direction(
             spread_dry(path, v, target, dp[r])
             v += variables_of(polygon, c)
         elif scene.G[i, 0] > 0.0:
-            path[DZ, v], path[DW, v] = dp[r], du[r] + u[r] - path[W, v]
+            path[DZ, v], path[DW, v] = dp[r], du[r] + velocities[r] - path[W, v]
             if c.tangents > 0:
                 spread(polygon, c, scene.eliminated[i], path, v, dp, du)
             v += variables_of(polygon, c)
 
 
 @inlined
-def _respond(scene: SparseView, island: Any, e: Floats) -> None:
-    """step = (M + J^T W J)^-1 J^T e."""
+def _respond(scene: SparseView, island: Any, push: Floats) -> None:
+    """step = (M + J^T W J)^-1 J^T push."""
     for k in range(island.first_tree, island.first_tree + island.trees):
         tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
@@ -240,7 +240,7 @@ def _respond(scene: SparseView, island: Any, e: Floats) -> None:
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         for r in range(scene.constraints[i].rows):
-            add_pull(scene, i, r, e[3 * i + r], scene.step)
+            add_pull(scene, i, r, push[3 * i + r], scene.step)
     substitute(scene, island, scene.step)
 
 

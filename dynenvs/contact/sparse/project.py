@@ -107,17 +107,17 @@ def project_sparse(w: WorldView, dt: float) -> int:
 
 
 @inlined
-def _add_carried(w: WorkView, scene: SparseView, i: int) -> None:
-    """Make the velocities `trial` of constraint i those from a kinematic body, belts left out."""
-    c = scene.constraints[i]
+def _add_carried(w: WorkView, scene: SparseView, index: int) -> None:
+    """Make a constraint's velocities `trial` those from a kinematic body, belts left out."""
+    c = scene.constraints[index]
     if c.contact < 0 or c.drifts == 0:
         return
     contact = w.contacts[c.contact]
     for r in range(c.rows):
         direction = contact.normal if r == 0 else (contact.t1 if r == 1 else contact.t2)
-        scene.trial[i, r] += dot3(direction, c.drift)
+        scene.trial[index, r] += dot3(direction, c.drift)
         if contact.drifts:
-            scene.trial[i, r] -= dot3(direction, contact.drift)
+            scene.trial[index, r] -= dot3(direction, contact.drift)
 
 
 @inlined
@@ -194,12 +194,12 @@ def _pulls_in(w: WorkView, scene: SparseView, count: int) -> bool:
 
 
 @inlined
-def _mark(scene: SparseView, i: int, rows: int) -> float:
+def _mark(scene: SparseView, index: int, rows: int) -> float:
     """Have the first rows of a constraint take part; returns their largest error."""
     worst = 0.0
     for r in range(rows):
-        scene.W[i, 4 * r] = STIFF / scene.constraints[i].g
-        worst = max(worst, abs(scene.p[i, r]))
+        scene.W[index, 4 * r] = STIFF / scene.constraints[index].g
+        worst = max(worst, abs(scene.p[index, r]))
     return worst
 
 

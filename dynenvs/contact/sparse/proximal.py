@@ -120,8 +120,8 @@ def copy_impulses(scene: SparseView, island: Any, source: Floats, target: Floats
 
 
 @inlined
-def respond(scene: SparseView, island: Any, p: Floats, v: Floats) -> None:
-    """v = v_free + M^-1 J^T p of the island's trees."""
+def respond(scene: SparseView, island: Any, impulses: Floats, v: Floats) -> None:
+    """v = v_free + M^-1 J^T impulses of the island's trees."""
     for k in range(island.first_tree, island.first_tree + island.trees):
         tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
@@ -129,12 +129,12 @@ def respond(scene: SparseView, island: Any, p: Floats, v: Floats) -> None:
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         for r in range(scene.constraints[i].rows):
-            if p[i, r] != 0.0:
-                add_response(scene, i, r, p[i, r], v)
+            if impulses[i, r] != 0.0:
+                add_response(scene, i, r, impulses[i, r], v)
         j = scene.constraints[i].moments
         for r in range(scene.constraints[j].rows if j >= 0 else 0):
-            if p[j, r] != 0.0:
-                add_response(scene, j, r, p[j, r], v)
+            if impulses[j, r] != 0.0:
+                add_response(scene, j, r, impulses[j, r], v)
 
 
 @kernel
@@ -241,62 +241,67 @@ def _miss(scene: SparseView, island: Any, cone: int, polygon: Records, penalty: 
 
 
 @inlined
-def _velocities(scene: SparseView, i: int) -> Six:
-    """Velocities and turns at contact i, which has moments."""
-    a, b, c = row_velocities(scene, i, scene.v)
-    d, e, f = row_velocities(scene, scene.constraints[i].moments, scene.v)
+def _velocities(scene: SparseView, index: int) -> Six:
+    """Velocities and turns at contact `index`, which has moments."""
+    a, b, c = row_velocities(scene, index, scene.v)
+    d, e, f = row_velocities(scene, scene.constraints[index].moments, scene.v)
     return a, b, c, d, e, f
 
 
 @inlined
-def _impulses(scene: SparseView, i: int) -> Six:
-    """Impulses and moments of contact i."""
-    p, q = scene.p[i], scene.p[scene.constraints[i].moments]
+def _impulses(scene: SparseView, index: int) -> Six:
+    """Impulses and moments of contact `index`."""
+    p, q = scene.p[index], scene.p[scene.constraints[index].moments]
     return p[0], p[1], p[2], q[0], q[1], q[2]
 
 
 @inlined
-def _coefficients(scene: SparseView, i: int) -> Three:
+def _coefficients(scene: SparseView, index: int) -> Three:
     """Those of sliding, torsional and rolling friction."""
-    c = scene.constraints[i]
+    c = scene.constraints[index]
     d = scene.constraints[c.moments]
     return c.friction, d.friction, d.roll if d.rows == 3 else 0.0
 
 
 @inlined
-def _certify_moments(scene: SparseView, i: int, c: Any) -> float:
-    """The law's residual at contact i [m/s]; writes what turns add to its slip."""
-    mu, u, g = _coefficients(scene, i), _velocities(scene, i), 0.0
+def _certify_moments(scene: SparseView, index: int, constraint: Any) -> float:
+    """The law's residual at contact `index` [m/s]; writes what turns add to its slip."""
+    mu, u, g = _coefficients(scene, index), _velocities(scene, index), 0.0
     for r in range(3):
-        g = max(g, scene.G[i, 4 * r] if r < c.rows else 0.0)
-        g = max(g, scene.G[c.moments, 4 * r] if r < scene.constraints[c.moments].rows else 0.0)
-    c.turning = turning(mu, u)
-    return float(certify_moments(mu, c.reserve, g, _impulses(scene, i), u))
+        g = max(g, scene.G[index, 4 * r] if r < constraint.rows else 0.0)
+        g = max(
+            g,
+            scene.G[constraint.moments, 4 * r]
+            if r < scene.constraints[constraint.moments].rows
+            else 0.0,
+        )
+    constraint.turning = turning(mu, u)
+    return float(certify_moments(mu, constraint.reserve, g, _impulses(scene, index), u))
 
 
 @inlined
-def _project_moments(scene: SparseView, i: int, rho: float, held: float) -> None:
-    """The law of contact i and its moments into `trial`, `law` and `W`."""
-    c = scene.constraints[i]
+def _project_moments(scene: SparseView, index: int, rho: float, held: float) -> None:
+    """The law of contact `index` and its moments into `trial`, `law` and `W`."""
+    c = scene.constraints[index]
     j = c.moments
-    D, u, p = scene.law[j], _velocities(scene, i), _impulses(scene, i)
-    q = project_moments(_coefficients(scene, i), c.reserve, rho, p, u, held, D)
-    trial, moment = scene.trial[i], scene.trial[j]
+    D, u, p = scene.law[j], _velocities(scene, index), _impulses(scene, index)
+    q = project_moments(_coefficients(scene, index), c.reserve, rho, p, u, held, D)
+    trial, moment = scene.trial[index], scene.trial[j]
     trial[0], trial[1], trial[2] = q[0], q[1], q[2]
     moment[0], moment[1], moment[2] = q[3], q[4], q[5]
     for r in range(3):
         for k in range(3):
-            scene.W[i, 3 * r + k] = D[6 * r + k]
+            scene.W[index, 3 * r + k] = D[6 * r + k]
 
 
 @inlined
-def _project_dry(scene: SparseView, i: int, rho: float, u: float) -> None:
-    """The law of dry joint i into `trial` and `W`."""
+def _project_dry(scene: SparseView, index: int, rho: float, velocity: float) -> None:
+    """The law of dry joint `index` into `trial` and `W`."""
     for k in range(9):
-        scene.W[i, k] = 0.0
-    scene.trial[i, 1] = scene.trial[i, 2] = 0.0
-    bound = scene.constraints[i].reserve
-    scene.trial[i, 0], scene.W[i, 0] = project_dry(bound, rho, scene.p[i, 0], u)
+        scene.W[index, k] = 0.0
+    scene.trial[index, 1] = scene.trial[index, 2] = 0.0
+    bound = scene.constraints[index].reserve
+    scene.trial[index, 0], scene.W[index, 0] = project_dry(bound, rho, scene.p[index, 0], velocity)
 
 
 @kernel
@@ -328,7 +333,7 @@ def assemble(scene: SparseView, island: Any) -> None:
 
 @inlined
 def _add_weighted(
-    F: Floats,
+    values: Floats,
     at: int,
     J: Floats,
     left: int,
@@ -336,16 +341,16 @@ def _add_weighted(
     right: int,
     columns: int,
     count: int,
-    W: Floats,
+    law: Floats,
 ) -> None:
     """Block += J_left^T W J_right, for n rows of each."""
     for r in range(count):
         for i in range(rows):
             weight = 0.0
             for k in range(count):
-                weight += J[left + k, i] * W[3 * k + r]
+                weight += J[left + k, i] * law[3 * k + r]
             for j in range(columns):
-                F[at + columns * i + j] += weight * J[right + r, j]
+                values[at + columns * i + j] += weight * J[right + r, j]
 
 
 @kernel

@@ -66,10 +66,10 @@ def _exchange(scene: SparseView, island: Any, w: WorkView) -> None:
 
 
 @inlined
-def _exchange_rows(scene: SparseView, i: int, w: WorkView, first: int) -> None:
+def _exchange_rows(scene: SparseView, index: int, w: WorkView, first: int) -> None:
     for r in range(3):
-        scene.best[i, r] = scene.p[i, r]
-        scene.p[i, r] = w.impulse_row[first + r] if r < scene.constraints[i].rows else 0.0
+        scene.best[index, r] = scene.p[index, r]
+        scene.p[index, r] = w.impulse_row[first + r] if r < scene.constraints[index].rows else 0.0
 
 
 @inlined
@@ -130,31 +130,31 @@ def _fill(scene: SparseView, island: Any, w: WorkView) -> None:
 
 
 @inlined
-def _fill_rows(scene: SparseView, island: Any, w: WorkView, i: int, first: int) -> None:
-    """Those of constraint i, from the row `first` on."""
-    for a in range(scene.constraints[i].rows):
+def _fill_rows(scene: SparseView, island: Any, w: WorkView, index: int, first: int) -> None:
+    """Those of constraint `index`, from the row `first` on."""
+    for a in range(scene.constraints[index].rows):
         row = first + a
-        w.bias_row[row] = predicted_velocity(scene, i, a)
-        w.impulse_row[row] = scene.p[i, a]  # where Newton's method on moments begins
+        w.bias_row[row] = predicted_velocity(scene, index, a)
+        w.impulse_row[row] = scene.p[index, a]  # where Newton's method on moments begins
         for other in range(island.count):
             j = scene.members[island.first + other]
             at, m = w.blocks[other].row, scene.constraints[j].moments
             for b in range(scene.constraints[j].rows):
-                w.G[row, at + b] = _coupling(scene, i, a, j, b)
+                w.G[row, at + b] = _coupling(scene, index, a, j, b)
             for b in range(scene.constraints[m].rows if m >= 0 else 0):
-                w.G[row, at + scene.constraints[j].rows + b] = _coupling(scene, i, a, m, b)
+                w.G[row, at + scene.constraints[j].rows + b] = _coupling(scene, index, a, m, b)
 
 
 @inlined
-def _coupling(scene: SparseView, i: int, a: int, j: int, b: int) -> float:
-    """Velocity of row a of constraint i for a unit of impulse along row b of constraint j."""
+def _coupling(scene: SparseView, index: int, row: int, second: int, column: int) -> float:
+    """Velocity of a row of constraint `index` by a unit of impulse along `column` of `second`."""
     total = 0.0
     for side in range(2):
-        own = scene.constraints[i].b if side else scene.constraints[i].a
+        own = scene.constraints[index].b if side else scene.constraints[index].a
         for other_side in range(2):
-            other = scene.constraints[j].b if other_side else scene.constraints[j].a
+            other = scene.constraints[second].b if other_side else scene.constraints[second].a
             if own >= 0 and own == other:
                 for k in range(scene.trees[own].nv):
-                    left = scene.J[6 * i + 3 * side + a, k]
-                    total += left * scene.Z[6 * j + 3 * other_side + b, k]
+                    left = scene.J[6 * index + 3 * side + row, k]
+                    total += left * scene.Z[6 * second + 3 * other_side + column, k]
     return total

@@ -96,12 +96,12 @@ def solve_sparse(w: WorldView, count: int, dt: float) -> int:
 
 
 @inlined
-def _remember_stops(w: StateView, scene: SparseView, count: int, n: int) -> None:
+def _remember_stops(w: StateView, scene: SparseView, count: int, total: int) -> None:
     """Keep what joint stops gave each coordinate: those constraints that follow the contacts."""
     stops = w.stops
     for j in range(w.header[0].nv):
         stops[j] = 0.0
-    for i in range(count, n):
+    for i in range(count, total):
         c = scene.constraints[i]
         if c.contact == LIMIT:
             dof = w.dofs[c.coordinate]
