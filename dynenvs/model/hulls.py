@@ -109,16 +109,16 @@ def outline(geom: Geom) -> Floats | None:
     return geom.corners
 
 
-def outermost(geom: Geom, n: Floats) -> Floats:
-    """The point of a cylinder, cone or ellipsoid that is outermost along n, its own axes [m]."""
+def outermost(geom: Geom, direction: Floats) -> Floats:
+    """The outermost point of a cylinder, cone or ellipsoid along a direction, its own axes [m]."""
     size = geom.size
     if geom.type == "ellipsoid":
-        return np.asarray(size * size * n / np.linalg.norm(size * n))
-    across = float(np.hypot(n[0], n[1]))
-    rim = np.array([n[0], n[1], 0.0]) * (size[0] / across if across > 0.0 else 0.0)
-    end = np.array([0.0, 0.0, size[1] if n[2] > 0.0 else -size[1]])
+        return np.asarray(size * size * direction / np.linalg.norm(size * direction))
+    across = float(np.hypot(direction[0], direction[1]))
+    rim = np.array([direction[0], direction[1], 0.0]) * (size[0] / across if across > 0.0 else 0.0)
+    end = np.array([0.0, 0.0, size[1] if direction[2] > 0.0 else -size[1]])
     if geom.type == "cone":
-        if 2.0 * size[1] * n[2] > size[0] * across:
+        if 2.0 * size[1] * direction[2] > size[0] * across:
             return np.array([0.0, 0.0, size[1]])
         end[2] = -size[1]
     reached: Floats = rim + end

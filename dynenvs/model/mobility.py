@@ -134,8 +134,8 @@ def _placed(
     return frame
 
 
-def _cross(a: Floats) -> Floats:
-    x, y, z = a
+def _cross(vector: Floats) -> Floats:
+    x, y, z = vector
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 

@@ -414,12 +414,12 @@ def _enclose_groups(records: Records) -> None:
         first = last
 
 
-def _apart(a: Geom, b: Geom) -> float:
+def _apart(first: Geom, second: Geom) -> float:
     """Square of the distance of two bodies from which round geoms are more than SEEN apart."""
-    if b.kind == HALF_SPACE:
+    if second.kind == HALF_SPACE:
         return math.inf
-    arms = float(np.linalg.norm(a.position) + np.linalg.norm(b.position))
-    return float(far(arms + a.bounding_radius + b.bounding_radius + SEEN))
+    arms = float(np.linalg.norm(first.position) + np.linalg.norm(second.position))
+    return float(far(arms + first.bounding_radius + second.bounding_radius + SEEN))
 
 
 def body_index(bodies: list[Body]) -> dict[str, int]:

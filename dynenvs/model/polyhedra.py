@@ -111,16 +111,16 @@ def _assemble(corners: Floats, hull: object, flat: float) -> Polyhedron:
     return Polyhedron(corners, np.array(normals), np.array(levels), loops, edges)
 
 
-def _ordered(corners: Floats, own: Sequence[int], n: Floats) -> list[int]:
+def _ordered(corners: Floats, own: Sequence[int], normal: Floats) -> list[int]:
     """The corners of a face on the way round its normal, the outermost one first."""
     points = corners[list(own)]
     middle = points.mean(axis=0)
     u = points[0] - middle
-    u -= (u @ n) * n
-    v = np.cross(n, u)
+    u -= (u @ normal) * normal
+    v = np.cross(normal, u)
     order = np.argsort(np.arctan2((points - middle) @ v, (points - middle) @ u))
     round_ = [own[k] for k in order]
-    first = int(np.argmax(corners[round_] @ n))
+    first = int(np.argmax(corners[round_] @ normal))
     return round_[first:] + round_[:first]
 
 
