@@ -52,14 +52,14 @@ def hold_torques(w: WorldView, timestep: float, steps: int) -> int:
 
 
 @apart("servos", seconds=1)
-def take_controls(w: WorkView, controls: Floats, i: int) -> int:
-    """Those of world i into the workspace."""
+def take_controls(w: WorkView, controls: Floats, world: int) -> int:
+    """Those of `world` into the workspace."""
     driven = w.driven
     works = w.servo_work
     n = w.header[0].nservos
-    driven[0] = controls[i * (1 + n)]
+    driven[0] = controls[world * (1 + n)]
     for k in range(n):
-        works[k].control = controls[i * (1 + n) + 1 + k]
+        works[k].control = controls[world * (1 + n) + 1 + k]
     return DONE
 
 
@@ -195,15 +195,15 @@ def add_wrenches(w: WorldView, wrenches: Floats) -> None:
 
 
 @inlined
-def _add_wrench(w: WorldView, candidate: int, f: int, slot: int, wrenches: Floats) -> None:
-    """Add what one candidate of feature f carried in the last step."""
+def _add_wrench(w: WorldView, candidate: int, feature: int, slot: int, wrenches: Floats) -> None:
+    """Add what one candidate of `feature` carried in the last step."""
     impulse = w.memory[candidate].impulse
     if impulse[0] == 0.0 and impulse[1] == 0.0 and impulse[2] == 0.0:
         return
     contact, given = w.contacts[0], entries(impulse, 0)
-    place(w.features, w.spots, w.pose, f, slot, contact)
+    place(w.features, w.spots, w.pose, feature, slot, contact)
     for side in range(2):
-        body = w.features[f].body_a if side == 0 else w.features[f].body_b
+        body = w.features[feature].body_a if side == 0 else w.features[feature].body_b
         sign = 1.0 if side == 0 else -1.0
         p, com = w.pose[body].p, rotate(w.pose[body].R, w.bodies[body].com)
         x = contact.point[0] - p[0] - com[0]

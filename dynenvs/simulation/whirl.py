@@ -291,8 +291,8 @@ def sum_energy(w: WorldView, q: Floats) -> int:
 
 
 @kernel
-def _add_kinetic(w: WorldView, poses: Records, v: Floats, k: int) -> None:
-    """Add the kinetic energy of each tree, rotors included, to `w.whirl[:, k]`.
+def _add_kinetic(w: WorldView, poses: Records, v: Floats, index: int) -> None:
+    """Add the kinetic energy of each tree, rotors included, to `w.whirl[:, index]`.
 
     Velocities of bodies' origins (angular; linear) stand in `w.body.pA` meanwhile.
     """
@@ -320,7 +320,7 @@ def _add_kinetic(w: WorldView, poses: Records, v: Floats, k: int) -> None:
             speed = plus(slide, 1.0, cross(turn, rotate(pose.R, body.com)))
             own = into_body(pose.R, turn)
             twice = body.mass * dot(speed, speed) + dot(own, into_world(body.inertia, own))
-            trees[body.tree, k] += 0.5 * w.mass_scale[i] * twice
+            trees[body.tree, index] += 0.5 * w.mass_scale[i] * twice
     for j in range(w.header[0].nv):
         if w.dofs[j].tree >= 0:
-            trees[w.dofs[j].tree, k] += 0.5 * w.dofs[j].armature * v[j] * v[j]
+            trees[w.dofs[j].tree, index] += 0.5 * w.dofs[j].armature * v[j] * v[j]

@@ -170,9 +170,9 @@ def _trajectory(
 def _flat(system: System, nq: int) -> Callable[[float, Floats], Floats]:
     """y' of y = (q, v)."""
 
-    def derivative(t: float, y: Floats) -> Floats:
+    def derivative(time: float, y: Floats) -> Floats:
         q, v = y[:nq], y[nq:]
-        return np.concatenate([system.rate(q, v), system.acceleration(t, q, v)])
+        return np.concatenate([system.rate(q, v), system.acceleration(time, q, v)])
 
     return derivative
 

@@ -29,7 +29,7 @@ class System(Protocol):
     manifold that they live on (unit quaternions) exactly, for a tangent vector of shape (nv,).
     """
 
-    def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
+    def acceleration(self, time: float, q: Floats, v: Floats) -> Floats:
         """Shape (nv,)."""
         ...
 
@@ -102,13 +102,13 @@ class TreeSystem:
             if body.joint in (SPHERICAL, FREE)
         ]
 
-    def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
+    def acceleration(self, time: float, q: Floats, v: Floats) -> Floats:
         """vdot, shape (nv,)."""
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             raise IntegrationError(
-                f"the state is not finite at t = {t:.6g} s: the step is too long"
+                f"the state is not finite at t = {time:.6g} s: the step is too long"
             )
-        q, tau = self.normalised(q), self._force(t, q, v)
+        q, tau = self.normalised(q), self._force(time, q, v)
         if self.dynamics == "aba":
             return aba(self.model, q, v, tau)
         return forward_dynamics(self.model, q, v, tau, method=self.dynamics)
@@ -151,7 +151,7 @@ class Counting:
         self.system, self.evaluations = system, 0
         self.rate, self.plus, self.normalised = system.rate, system.plus, system.normalised
 
-    def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
+    def acceleration(self, time: float, q: Floats, v: Floats) -> Floats:
         """vdot of the system."""
         self.evaluations += 1
-        return self.system.acceleration(t, q, v)
+        return self.system.acceleration(time, q, v)

@@ -124,7 +124,7 @@ class SlidingContact:
         rest = self.M @ (self.subspace_rate(q, v) @ v) - bracket(phi).T @ self.M @ phi - external
         return H, rest, np.linalg.solve(H.T @ self.M @ H, -(H.T @ rest))
 
-    def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
+    def acceleration(self, time: float, q: Floats, v: Floats) -> Floats:
         """qdd, shape (5,), eq. (14)."""
         return self._motion(q, v)[2]
 
@@ -216,10 +216,10 @@ def cross(a: Array, b: Array) -> Array:
     return np.array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
 
 
-def _norm(a: Array) -> Any:
-    return np.sqrt(a @ a)  # analytic, unlike the absolute value
+def _norm(vector: Array) -> Any:
+    return np.sqrt(vector @ vector)  # analytic, unlike the absolute value
 
 
-def _cross(u: Array) -> Array:
-    x, y, z = u
+def _cross(vector: Array) -> Array:
+    x, y, z = vector
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

@@ -91,16 +91,16 @@ def why_over(contact: SlidingContact, q: Floats, v: Floats) -> str:
 
 
 def _advance(
-    step: Step, contact: SlidingContact, t: float, q: Floats, v: Floats, h: float
+    step: Step, contact: SlidingContact, time: float, q: Floats, v: Floats, dt: float
 ) -> tuple[Floats, Floats]:
-    return step(contact, t, q, v, h)
+    return step(contact, time, q, v, dt)
 
 
 def _last_moment(
-    state_after: Callable[[float], tuple[Floats, Floats]], contact: SlidingContact, h: float
+    state_after: Callable[[float], tuple[Floats, Floats]], contact: SlidingContact, dt: float
 ) -> float:
-    """The longest part of the step h after which the motion still goes on [s]."""
-    low, high = 0.0, h
+    """The longest part of the step `dt` after which the motion still goes on [s]."""
+    low, high = 0.0, dt
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         if why_over(contact, *state_after(middle)):
