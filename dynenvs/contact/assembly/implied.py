@@ -30,14 +30,17 @@ def leave_out_implied(contacts: Records, count: int, marks: Ints, marked: int) -
     for i in range(count):
         contact = contacts[i]
         flat = contact.kind == HALF_SPACE
+        # The next body: nothing is known of it yet
         if not flat or contact.group != group:
             group = contact.group if flat else -1
             lead = other = stuck = -1
             level = turned = False
+        # Its marked rows, the normal one first
         while at < marked and marks[at] <= contact.row + contact.tangents:
             r = marks[at]
             at += 1
             needed = True
+            # Normal rows: two are always needed, a third if it is off their line, and then no more
             if flat and r == contact.row:
                 if lead < 0:
                     lead = i
@@ -46,6 +49,7 @@ def leave_out_implied(contacts: Records, count: int, marks: Ints, marked: int) -
                 else:
                     needed = not level and _off_line(contacts, lead, other, i)
                     level = level or needed
+            # Tangential rows: both of one point, and of the others the first that tells of a turn
             elif flat and stuck < 0:
                 stuck = i
             elif flat and stuck != i:
@@ -54,6 +58,7 @@ def leave_out_implied(contacts: Records, count: int, marks: Ints, marked: int) -
             if needed:
                 marks[kept] = r
                 kept += 1
+    # Rows of joints stay
     for k in range(at, marked):
         marks[kept] = marks[k]
         kept += 1
@@ -63,6 +68,7 @@ def leave_out_implied(contacts: Records, count: int, marks: Ints, marked: int) -
 @inlined
 def _off_line(contacts: Records, first: int, second: int, third: int) -> bool:
     """Whether the third of three points is not on the line of the other two."""
+    # Twice the triangle's area along the normal
     n = contacts[first].normal
     p, q, r = contacts[first].point, contacts[second].point, contacts[third].point
     x, y, z = q[0] - p[0], q[1] - p[1], q[2] - p[2]
@@ -75,6 +81,7 @@ def _off_line(contacts: Records, first: int, second: int, third: int) -> bool:
 def _turns(first: Any, contact: Any, row: int) -> bool:
     """Whether a turn about the first point moves another one more along this row than its other."""
     along, across = 0.0, 0.0
+    # The arm in the plane: a turn moves the point across it
     for k in range(3):
         d = contact.point[k] - first.point[k]
         along += d * contact.t1[k]

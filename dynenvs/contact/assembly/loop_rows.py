@@ -90,10 +90,12 @@ def loop_errors(loops: Records, q: Floats, poses: Records, errors: Floats) -> fl
     worst = 0.0
     for i in range(loops.shape[0]):
         loop = loops[i]
+        # Coupled joints: a position less what the other's asks for
         if loop.joint == COUPLED:
             value, _ = _polynomial(loop, q)
             errors[loop.row] = q[loop.q_a] - value
             worst = max(worst, abs(errors[loop.row]))
+        # Frames: distances along B's axes, then cosines between axes
         a, b = poses[loop.body_a], poses[loop.body_b]
         pa, pb = _place(a, loop.position_a), _place(b, loop.position_b)
         r = loop.row
@@ -105,6 +107,7 @@ def loop_errors(loops: Records, q: Floats, poses: Records, errors: Floats) -> fl
                 errors[r] = u[0] * t[0] + u[1] * t[1] + u[2] * t[2]
                 worst = max(worst, abs(errors[r]))
                 r += 1
+        # Orthogonal axes alone do not tell a frame from one that is turned by half a turn
         if loop.joint == FIXED or loop.joint == PRISMATIC:
             worst = max(worst, _turned_over(loop, a, b))
     return worst
@@ -124,11 +127,13 @@ def _turned_over(loop: Any, first: Any, second: Any) -> float:
 @kernel
 def fill_rows(w: ModelView, q: Floats, poses: Records, axes: Floats, closure: LoopView) -> None:
     """J of every row: the derivative of `loop_errors` at q."""
+    # Each coordinate has a span of rows; the others are zero for good
     for j in range(w.header[0].nv):
         for r in range(closure.spans[j, 0], closure.spans[j, 1]):
             closure.J[j, r] = 0.0
     for i in range(closure.loops.shape[0]):
         loop = closure.loops[i]
+        # Of a coupling: 1, and the polynomial's slope with the other sign
         if loop.joint == COUPLED:
             _, slope = _polynomial(loop, q)
             closure.J[loop.coordinate_a, loop.row] = 1.0
@@ -136,6 +141,7 @@ def fill_rows(w: ModelView, q: Floats, poses: Records, axes: Floats, closure: Lo
                 closure.J[loop.coordinate_b, loop.row] = -slope
         a, b = poses[loop.body_a], poses[loop.body_b]
         at = _place(a, loop.position_a)
+        # Both bodies push at the same place, in opposite directions
         for side in range(2):
             body = loop.body_a if side == 0 else loop.body_b
             sign = 1.0 if side == 0 else -1.0
@@ -166,11 +172,13 @@ def _add_row(
     """Add a body's part to a row: t . v at the point `arm`, or (u x t) . omega of an angle."""
     if distance:  # t . (v + omega x r) = t . v + (r x t) . omega
         u = arm
+    # u x t: what the joint's angular velocity is multiplied by
     g = (
         u[1] * t[2] - u[2] * t[1],
         u[2] * t[0] - u[0] * t[2],
         u[0] * t[1] - u[1] * t[0],
     )
+    # All coordinates on the way to the root move it
     while coordinate >= 0:
         entry = g[0] * axes[coordinate, 0] + g[1] * axes[coordinate, 1] + g[2] * axes[coordinate, 2]
         if distance:

@@ -49,9 +49,11 @@ def couple_loops(
     kinetic: if not, every coordinate counts the same in place of M (of kinematic bodies none)
     """
     nv, Y, K = w.header[0].nv, closure.Y, closure.K
+    # Y begins as J^T, of those coordinates that yield
     for j in range(nv):
         for r in range(closure.spans[j, 0], closure.spans[j, 1]):
             Y[j, r] = closure.J[j, r] * mask[j]
+    # L^-T from tips to base; each coordinate passes on only the rows that it moves
     for i in range(nv - 1 if kinetic else -1, -1, -1):
         j = w.dofs[i].parent
         while j >= 0:
@@ -59,6 +61,7 @@ def couple_loops(
             for r in range(closure.spans[i, 0], closure.spans[i, 1]):
                 Y[j, r] -= factor * Y[i, r]
             j = w.dofs[j].parent
+    # K = Y^T D^-1 Y, the upper triangle within its envelope
     for q in range(K.shape[0]):
         for r in range(q, closure.lasts[q] + 1):
             K[q, r] = 0.0
@@ -74,10 +77,12 @@ def couple_loops(
 def factor_loops(closure: LoopView) -> None:
     """Cholesky's factor in K's place, row by row; redundant rows are left out."""
     K, largest = closure.K, 0.0
+    # What a pivot is compared with: its diagonal entry before elimination
     for q in range(K.shape[0]):
         largest = max(largest, K[q, q])
     for q in range(K.shape[0]):
         closure.x[q] = max(K[q, q], MOVED * largest)
+    # Row by row; a vanishing pivot is one of a row that those before it imply
     for q in range(K.shape[0]):
         end = closure.lasts[q] + 1
         redundant = not K[q, q] > REDUNDANT * closure.x[q]
@@ -96,6 +101,7 @@ def factor_loops(closure: LoopView) -> None:
 def substitute(closure: LoopView, x: Floats) -> None:
     """x <- K^+ x."""
     K = closure.K
+    # Forward with the factor's transpose, then back; redundant rows get nothing
     for q in range(K.shape[0]):
         x[q] *= closure.inverse[q]
         for r in range(q + 1, closure.lasts[q] + 1):
@@ -110,6 +116,7 @@ def substitute(closure: LoopView, x: Floats) -> None:
 @kernel
 def push(w: ModelView, factors: Floats, closure: LoopView, v: Floats, kinetic: bool) -> None:
     """v += M^-1 J^T x = L^-1 D^-1 Y x; `kinetic` as of `couple_loops`."""
+    # Y x, then D^-1 and L^-1 from base to tips
     for j in range(w.header[0].nv):
         total = 0.0
         for r in range(closure.spans[j, 0], closure.spans[j, 1]):
@@ -133,6 +140,7 @@ def hold_loops(w: WorkView, q: Floats) -> int:
     fill_rows(w, q, w.pose, w.S, closure)
     couple_loops(w, w.L, w.free_dof_mask, closure, True)
     factor_loops(closure)
+    # K x = -J v_free, and its push
     for _ in range(2):
         for r in range(w.header[0].ne):
             closure.x[r] = 0.0
@@ -155,12 +163,14 @@ def respect_loops(w: WorkView, rows: int) -> int:
     T, Y = closure.T, w.Y
     _gather(w, closure, rows)
     _substitute_all(closure, rows)
+    # Y <- Y - Y_b K^+ Y_b^T D^-1 Y
     for j in range(w.header[0].nv):
         for r in range(closure.spans[j, 0], closure.spans[j, 1]):
             factor = closure.Y[j, r]
             if factor != 0.0:
                 for k in range(rows):
                     Y[j, k] -= factor * T[r, k]
+    # What is left of a row's own entry of G tells whether the loops hold it still
     for r in range(rows):
         total = 0.0
         for j in range(w.header[0].nv):
@@ -168,6 +178,7 @@ def respect_loops(w: WorkView, rows: int) -> int:
         if not total > REDUNDANT * w.G[r, r]:
             for j in range(w.header[0].nv):
                 Y[j, r] = 0.0
+    # G anew, of the rows as they are now
     for r in range(rows):
         for k in range(rows):
             w.G[r, k] = 0.0

@@ -95,6 +95,7 @@ def recall_impulses(w: WorldView, count: int, rows: int, dt: float) -> bool:
     Returns False where something slipped, or nothing pressed.
     """
     any_pressed, p = False, w.impulse_row
+    # What slipped pushes another way by now: its impulses are no guess
     for i in range(count):
         contact, block = w.contacts[i], w.blocks[i]
         last = w.memory[contact.candidate]
@@ -126,6 +127,7 @@ def _recall_one(contact: Any, last: Floats, impulses: Floats) -> None:
 def recall_all(w: WorldView, count: int, rows: int, dt: float) -> None:
     """The last step's impulses and moments into all rows, whatever slipped."""
     planar, p = w.header[0].directions == 2, w.impulse_row
+    # Moments are turned back into units of the contact's length
     for r in range(rows):
         p[r] = 0.0
     for i in range(count):
@@ -142,12 +144,14 @@ def recall_all(w: WorldView, count: int, rows: int, dt: float) -> None:
 def recall_joints(w: WorldView, count: int, rows: int, dt: float) -> None:
     """The last step's impulses of joint stops and dry joints into their rows."""
     p, stops, rubbed = w.impulse_row, w.stops, w.dry
+    # A stop's impulse in its row: along the entries of the gradient, three of a ball's
     for r in range(after_contacts(w.contacts, count), w.answer[0].dry):
         j = limited_coordinate(w.J, r)
         p[r] = w.J[r, j] * stops[j]
         for k in range(j + 1, j + 3 if w.dofs[j].limited == SWING else j):
             p[r] += w.J[r, k] * stops[k]
         p[r] = max(p[r], 0.0)
+    # Within the bounds, which follow the length of the step
     r = w.answer[0].dry
     for j in range(w.header[0].nv if r < rows else 0):
         if w.dofs[j].friction > 0.0 and r < rows:
@@ -183,9 +187,11 @@ def _list_dry(w: WorldView, first: int, rows: int, dt: float) -> int:
         if w.dofs[j].friction == 0.0 or r >= rows:
             continue
         block = w.blocks[first]
+        # The bound stands where contacts have their reserve
         _clear(block, r)
         block.dry, block.reserve = 1, w.dofs[j].friction * dt
         block.mode = STICK
+        # At a bound in the last step: it slips on
         if abs(last[j]) >= AT_BOUND * block.reserve:
             block.mode = SLIP if last[j] > 0.0 else SLIP + 1
         first, r = first + 1, r + 1
@@ -219,11 +225,13 @@ def remember_modes(w: WorldView, count: int, total: int) -> None:
 
     Those of dry joints follow from their impulses.
     """
+    # A slip that is hardly one counts as sticking
     for i in range(count):
         block, memory = w.blocks[i], w.memory[w.contacts[i].candidate]
         memory.mode = block.mode
         if block.mode >= SLIP and not block.slip > STILL:
             memory.mode = STICK
+    # One bit for each coordinate whose stop pressed
     for i in range(count, total):
         if w.blocks[i].mode != OPEN and w.blocks[i].dry == 0:
             w.status[0].limits_active |= 1 << limited_coordinate(w.J, w.blocks[i].row)
@@ -255,6 +263,7 @@ def remember_contact(
     touch(w, contact.candidate)
     contact.slip = slip
     contact.impulse[0], contact.impulse[1], contact.impulse[2] = p0, p1, p2
+    # In the world's axes: the tangents turn from step to step
     for k in range(3):
         record.impulse[k] = p0 * n[k] + p1 * t1[k] + p2 * t2[k]
     # It sticks if it presses and its slip is nil.

@@ -35,6 +35,7 @@ def add_moment_rows(w: WorldView, count: int, v: Floats) -> int:
     for i in range(count):
         contact = w.contacts[i]
         first = contact.row + 1 + contact.tangents
+        # Turns of A less turns of B
         for r in range(first, first + contact.moments):
             w.bias_row[r] = 0.0
             for j in range(w.header[0].nv):
@@ -52,6 +53,7 @@ def _add_turns(
     """Add sign times the turns of a body to a contact's rows of moments, and their velocities."""
     first, planar = contact.row + 1 + contact.tangents, tree.header[0].directions == 2
     j = tree.bodies[body].last
+    # The angular part of each axis, along the rows' own axes
     while j >= 0:
         rows.first[j] = min(rows.first[j], first)
         rows.after[j] = max(rows.after[j], first + contact.moments)
@@ -72,16 +74,20 @@ def scale_moments(w: WorldView, count: int, rows: int) -> int:
     nv = w.header[0].nv
     for i in range(count):
         contact = w.contacts[i]
+        # Mean yield of the contact's own rows against the largest of the turns': their ratio is a
+        # length squared
         first, own = contact.row + 1 + contact.tangents, 0.0
         for r in range(contact.row, first):
             own += w.G[r, r] / (first - contact.row)
         most = 0.0
         for r in range(first, first + contact.moments):
             most = max(most, w.G[r, r])
+        # A coefficient so small that it would never matter has no row
         bound = contact.roll * contact.roll + contact.spin * contact.spin
         contact.length = math.sqrt(own / most) if most * bound > NIL * own else 0.0
         unit = contact.length if contact.length > 0.0 else 1.0
         for r in range(first, first + contact.moments):
+            # Rows and columns of all arrays that have them, in the new unit
             w.bias_row[r] *= unit
             for j in range(nv):
                 w.J[r, j] *= unit
@@ -112,6 +118,7 @@ def dry_rows(w: WorldView, row: int) -> int:
 def keep_moments(w: WorldView, count: int) -> int:
     """Keep the contacts' moments, world axes [N m s], by feature; others forget theirs."""
     planar = w.header[0].directions == 2
+    # Those that touched last time and do not now have none
     for k in range(w.status[0].touched):
         for a in range(3):
             w.moments[w.touched[k], a] = 0.0

@@ -114,6 +114,7 @@ def velocity_scale(
         r, t = block.row, block.row + 1
         if not G[r, r] > 0.0:
             continue
+        # Approach, then turns, then the slip along each direction of friction
         scale = max(scale, abs(bias[r]))
         for k in range(t + block.tangents, t + block.tangents + block.moments):
             scale = max(scale, abs(bias[k]))

@@ -79,6 +79,7 @@ def normal_velocity(
     The entry of the contact's row of J times v, without the row: the work is that of the bodies on
     the way to the root.
     """
+    # Both bodies' parts of the relative velocity
     n, at = contact.normal, contact.point
     u = 0.0
     for side in range(2):
@@ -88,6 +89,7 @@ def normal_velocity(
         origin, sign = poses[bodies[body].root].p, 1.0 if side == 0 else -1.0
         x, y, z = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
         j = bodies[body].last
+        # Coordinate by coordinate up the tree: velocity of the point, S_v + S_w x r
         while j >= 0:
             w0, w1, w2 = axes[j, 0], axes[j, 1], axes[j, 2]
             vx = axes[j, 3] + w1 * z - w2 * y
@@ -106,6 +108,7 @@ def _add_point_rows(
 
     Column j of J_point is the velocity that coordinate j gives the point: S_v + S_w x r.
     """
+    # Entries in locals: the arrays' addresses are not read anew in each round
     n, t1, t2 = contact.normal, contact.t1, contact.t2
     n0, n1, n2 = n[0], n[1], n[2]
     a0, a1, a2 = t1[0], t1[1], t1[2]
@@ -115,6 +118,7 @@ def _add_point_rows(
     r, tangents = contact.row, contact.tangents
     un, u1, u2 = 0.0, 0.0, 0.0
     S, J, first, after = tree.S, rows.J, rows.first, rows.after
+    # Up the tree: entry, and its part of the rows' velocity
     j = tree.bodies[body].last
     while j >= 0:
         w0, w1, w2 = S[j, 0], S[j, 1], S[j, 2]
@@ -146,6 +150,7 @@ def reference_tangents(contact: Any, planar: bool) -> None:
         x, y, z = n[2], 0.0, -n[0]
     else:  # t1 = z x n
         x, y, z = -n[1], n[0], 0.0
+    # Both ways above are at least 0.4 long: no division by nearly nothing
     length = math.sqrt(x * x + y * y + z * z)
     t1[0], t1[1], t1[2] = x / length, y / length, z / length
     t2[0] = n[1] * t1[2] - n[2] * t1[1]
@@ -162,6 +167,7 @@ def _align_tangents(
     The slip is the sum over all contacts of the same two bodies.  A direction of its own for each
     foot of a slowly sliding body would turn with the body's spin and feed it.
     """
+    # The slip of everything between the two bodies
     contact = contacts[index]
     r = contact.row
     s1, s2 = 0.0, 0.0
@@ -175,6 +181,7 @@ def _align_tangents(
     speed = math.sqrt(s1 * s1 + s2 * s2)
     if speed < SLIP:
         return
+    # Tangents, rows and right-hand sides turn by the same angle
     c, s = s1 / speed, s2 / speed
     for k in range(3):
         a, b = contact.t1[k], contact.t2[k]
@@ -281,6 +288,7 @@ def limit_rows(
         dof = dofs[i]
         if dof.limited != STOPS:
             continue
+        # The stop that the coordinate is going to be nearer to
         gap, sign = stop_ahead(dof, q, expected[i], dt)
         if is_limit_near(gap, sign * expected[i], dt):
             for j in range(nv):
@@ -351,12 +359,14 @@ def couple(
     """
     nv = dofs.shape[0]
     padded = (rows + 3) // 4 * 4
+    # Y begins as J^T; each span of rows is widened to whole registers
     for j in range(nv):
         for r in range(padded):
             Y[j, r] = 0.0
         for r in range(first[j], after[j]):
             Y[j, r] = J[r, j] * free_dof_mask[j]
         first[j], after[j] = first[j] // 4 * 4, (after[j] + 3) // 4 * 4
+    # L^-T, tips to base; a parent's span grows to hold its children's
     for i in range(nv - 1, -1, -1):
         low, high = first[i], after[i]
         j = dofs[i].parent if low < high else -1

@@ -51,15 +51,18 @@ FOUND = 1e-13  # last of them, by which the ball turns [rad]
 def swing(dof: Any, q: Floats, v: Floats, coordinate: int, dt: float) -> tuple[float, Three]:
     """How much further a ball may turn [rad], and minus the gradient of its angle.
 
-    dof: its first coordinate, coordinate.  v, dt: velocities, shape (nv,), and a time [s].
+    dof: of its first coordinate, `coordinate`.  v, dt: velocities, shape (nv,), and a time [s].
     Linearised about the end of that time, the angle is what it may be where gap + dt n v = 0: that
     of the limit, or, of a ball that is beyond it, the angle at the beginning.  n is zero where it
     is not turned.
     """
+    # Where the turn ends that free motion leads to, by its rotation vector
     x = (v[coordinate], v[coordinate + 1], v[coordinate + 2])
     t = turned_on(q, dof.q_at, dt * x[0], dt * x[1], dt * x[2])
     angle = math.sqrt(dot(t, t))
+    # Minus the axis, so that gap + dt n v falls as the angle grows
     n = scaled(-1.0 / angle if angle > LEAST_TURN else 0.0, t)
+    # Beyond its limit a ball must not go further, but need not come back at once
     allowed = dof.upper - min(angle_left(dof, q), 0.0)
     return allowed - angle - dt * dot(n, x), _pulled_back(scaled(dt, x), n)
 
@@ -73,6 +76,7 @@ def _pulled_back(x: Three, n: Three) -> Three:
     if square > 1e-4:
         a = math.sqrt(square)
         b, c = (1.0 - cos(a)) / square, (a - sin(a)) / (a * square)
+    # Two cross products in place of the matrix
     once = cross(x, n)
     return plus(plus(n, b, once), c, cross(x, once))
 
@@ -83,6 +87,7 @@ def expect_at_limit(w: WorldView, coordinate: int, dt: float) -> None:
 
     From `w.expected`, its velocity without the limit's impulse; needs the factors `w.L`.
     """
+    # m^-1 by columns, and its inverse: the mass that the ball has for an impulse of its own
     x = _inverse_mass_column(w, coordinate, 0)
     y = _inverse_mass_column(w, coordinate, 1)
     z = _inverse_mass_column(w, coordinate, 2)
@@ -94,10 +99,13 @@ def expect_at_limit(w: WorldView, coordinate: int, dt: float) -> None:
     free, push = entries(w.expected, coordinate), 0.0
     for _ in range(NEWTON_STEPS):
         v = entries(w.expected, coordinate)
+        # The limit linearised where the ball ends now
         gap, n = swing(w.dofs[coordinate], w.q, w.expected, coordinate, dt)
         if not has_axis(n):
             break
+        # The kinetic metric, stiffened by the limit's curvature as far as it pushes
         x, y, z = _stiffened(w.dofs[coordinate], w.q, mass, n, scaled(dt, v), push * dt)
+        # The least change that is stationary and meets the limit
         missed = plus(v, -1.0, free)
         missed = solved(x, y, z, _times(mass, missed))
         way = solved(x, y, z, n)
@@ -146,6 +154,8 @@ def _stiffened(
     As seen from there it is cot(angle / 2) / 2 across the axis, and none along it.
     """
     t = turned_on(q, dof.q_at, turn[0], turn[1], turn[2])
+    # cot(angle / 2) / 2: how sharply the limit's surface is bent; a ball beyond half a turn has
+    # none
     bend = weight * max(0.0, 0.5 / tan(0.5 * math.sqrt(dot(t, t))))
     a = _pulled_back(turn, (1.0, 0.0, 0.0))
     b = _pulled_back(turn, (0.0, 1.0, 0.0))

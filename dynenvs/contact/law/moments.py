@@ -85,6 +85,8 @@ def _find_foot(
     """Where the projection is, its height counted from the cone's tip."""
     on_a, on_b, on_c = True, True, True
     height, N = 0.0, 1.0
+    # All slip, to begin with; those that hold at the root drop out, and the root only rises, so
+    # that four rounds settle it
     for _ in range(4):
         N = 1.0 + (sliding[MU] * sliding[MU] if on_a else 0.0)
         N += (spinning[MU] * spinning[MU] if on_b else 0.0) + (
@@ -98,6 +100,7 @@ def _find_foot(
         if stay_a == on_a and stay_b == on_b and stay_c == on_c:
             break
         on_a, on_b, on_c = stay_a, stay_b, stay_c
+    # Below the flat face each friction has a disc of its own, of radius mu times the reserve
     if reserve > 0.0 and not height > reserve:
         on_a, on_b = sliding[SIZE] > sliding[MU] * reserve, spinning[SIZE] > spinning[MU] * reserve
         return Foot(reserve, 1.0, on_a, on_b, rolling[SIZE] > rolling[MU] * reserve, True)
@@ -164,6 +167,7 @@ def project_moments(
     for k in range(36):
         derivative[k] = 0.0
     h = foot.height
+    # The height's own change, what y's turns do in each friction, and what holds
     if h > 0.0:
         if not foot.flat:
             _add_height(foot, own, rho, a, b, c, derivative)
@@ -194,6 +198,7 @@ def _add_height(
     n = rho / foot.N
     rates = (n, n * (a1 + s1), n * (a2 + s2), n * (b1 + s3), n * (c1 + s4), n * (c2 + s5))
     shares = (1.0, a1, a2, b1, c1, c2)
+    # A product of two vectors: how the point moves with the height, and the height with u
     for r in range(6):
         for k in range(6):
             derivative[6 * r + k] += shares[r] * rates[k]
@@ -209,6 +214,7 @@ def _add_own(
         derivative[at] += rho
         derivative[at + 7] += rho
     elif friction[SIZE] > 0.0:
+        # Across y alone: along it the bound holds its length
         bend = rho * friction[MU] * height / friction[SIZE]
         x, y = friction[X] / friction[SIZE], friction[Y] / friction[SIZE]
         derivative[at] += bend * (1.0 - x * x)

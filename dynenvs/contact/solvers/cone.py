@@ -135,6 +135,7 @@ def _descend(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -
     used = 0
     for iteration in range(ITERATIONS + 1):
         residual = judge(problem, answer)
+        # A certified answer is refined only while each iteration gains its share
         enough = least <= CERTIFIED_RESIDUAL and not residual < GAIN * least
         if residual < least:
             least = residual
@@ -142,6 +143,7 @@ def _descend(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -
                 best[r] = p[r]
         if least <= EXACT or enough or iteration == ITERATIONS:
             break
+        # The step is taken in full: no line search, the certificate picks the best iterate
         _linearise(problem, answer, scratch)
         if not factorise(scratch.K, rows, scratch.order) > 0.0:
             break
@@ -175,6 +177,7 @@ def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch)
             block.mode = OPEN
             for k in range(r, r + (rows_of(block) if block.reserve == 0.0 else 1)):
                 p[k] = 0.0
+    # Letting go has changed all velocities
     row_velocities(problem, p, u)
     # Where all stick: G dp = -u
     for a in range(rows):
@@ -204,6 +207,7 @@ def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch)
         if loose:
             continue
         if block.tangents > 0:
+            # Sliding, torsional and rolling friction have an equation each, alike in form
             friction = Friction(block, r + 1, block.tangents, block.friction)
             if _linearise_friction(friction, G, rows, K, right, p, u):
                 block.mode = SLIP
@@ -237,15 +241,19 @@ def _linearise_friction(
     r = block.row
     two = friction.size == 2
     g = yielding(G, r, t, friction.size)
+    # Where the impulse would go if nothing bounded it: outside the cone, it slips
     yx = p[t] - u[t] / g
     yy = p[t + 1] - u[t + 1] / g if two else 0.0
     size = math.sqrt(yx * yx + yy * yy)
+    # Against the normal impulse as it will be, so that a contact about to lift counts as open
     pressed = max(p[r] - u[r] / G[r, r], 0.0) + block.reserve
     if size <= mu * pressed:
         return False
+    # The equation itself holds the bound at the present impulse
     bound = mu * (max(p[r], 0.0) + block.reserve)
     cx, cy = yx / size, yy / size
     turn = bound / size
+    # The bound times P G / |y|, one column for each row of this friction
     for k in range(friction.size):
         own = t + k
         along = cx if k == 0 else cy
@@ -280,10 +288,12 @@ def _sweep(
         r, t = block.row, block.row + 1
         if not G[r, r] > 0.0:
             continue
+        # A dry joint: an interval of its own, no normal impulse
         if block.dry != 0:
             _add(G, rows, r, part * (within(block.reserve, p[r] - u[r] / G[r, r]) - p[r]), p, u)
             continue
         _add(G, rows, r, part * (max(p[r] - u[r] / G[r, r], 0.0) - p[r]), p, u)
+        # Frictions see the normal impulse that has just changed
         if block.tangents > 0:
             _rub(Friction(block, t, block.tangents, block.friction), G, rows, part, p, u)
         if block.moments > 0:

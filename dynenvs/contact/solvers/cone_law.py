@@ -83,6 +83,7 @@ def certify_cones(
         block.slip = 0.0
         if not G[r, r] > 0.0:
             continue
+        # Without friction the law is complementarity alone
         residual = abs(min(p[r] * G[r, r], u[r]))
         if block.dry != 0:
             residual = certify_dry(block.reserve, G[r, r], p[r], u[r])
@@ -90,10 +91,12 @@ def certify_cones(
             residual = _certify_moments(block, G, p, u)
         elif block.tangents > 0:
             two = block.tangents == 2
+            # The strictest of the scales that its rows could have
             g = max(G[r, r], yielding(G, r, t, block.tangents))
             ux, uy = u[t], u[t + 1] if two else 0.0
             block.slip = math.sqrt(ux * ux + uy * uy)
             px, py = p[t], p[t + 1] if two else 0.0
+            # The nearest point of the cone to where De Saxce's corrected velocity would lead
             a, x, y = _project(
                 block.friction,
                 block.reserve,
@@ -102,6 +105,7 @@ def certify_cones(
                 py - uy / g,
             )
             residual = g * max(abs(p[r] - a), max(abs(px - x), abs(py - y)))
+        # Written so that NaN counts as the worst
         if not residual <= worst:
             worst = residual
     return worst / scale if worst < math.inf else math.inf

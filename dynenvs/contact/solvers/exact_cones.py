@@ -21,6 +21,7 @@ def solve_on_cones(w: WorldView, count: int, rows: int, scale: float, start: int
     """
     problem = open_problem(w, polygon_of(w), count, rows, scale)
     report = w.answer[0]
+    # Which method solved the last step's rows tells with which one to begin
     if start >= WARM:
         start = WARM_MULTIPLIERS if w.status[0].rung == MULTIPLIERS else WARM
     answer, scratch = open_answer(w), open_scratch(w)

@@ -87,11 +87,13 @@ def _list_block(problem: ContactProblem, index: int, variables: Records, count: 
     h, block, G = problem.polygon[0], problem.blocks[index], problem.G
     if not G[block.row, block.row] > 0.0:
         return count
+    # A dry joint: how far it is above its lower bound, and the slack to the upper one
     if block.dry != 0:
         count = _add(variables, count, DIRECTION, index, block.row, 1.0, 0.0)
         return _add(variables, count, SLACK, index, 0, 0.0, 0.0)
     count = _add(variables, count, NORMAL, index, block.row, 1.0, 0.0)
     slack = False
+    # Directions along which no impulse moves anything have no variable
     for k in range(h.directions if block.tangents > 0 else 0):
         t = block.row + 1
         c, s = h.cosines[k], h.sines[k]
@@ -120,9 +122,11 @@ def fill(problem: ContactProblem, variables: Records, count: int, A: Floats, b: 
     blocks, G, bias = problem.blocks, problem.G, problem.bias
     for i in range(count):
         row = variables[i]
+        # What impulses in reserve add to the friction bound; the rest of it stands in A
         if row.kind == SLACK:
             block = blocks[row.block]
             b[i] = block.reserve * (2.0 if block.dry != 0 else block.friction)
+        # Velocity along the row's direction, while dry joints push with their lower bounds
         else:
             b[i] = row.c * bias[row.row]
             if row.s != 0.0:
@@ -148,12 +152,14 @@ def _pull_of_bounds(row: Any, problem: ContactProblem) -> float:
 @inlined
 def _entry(first: Any, second: Any, blocks: Records, G: Floats) -> float:
     """A_ij of two variables."""
+    # A slack meets its own block's variables alone
     if first.kind == SLACK or second.kind == SLACK:
         if first.kind == second.kind or first.block != second.block:
             return 0.0
         if second.kind == SLACK:
             return 1.0 if first.kind == DIRECTION else 0.0
         return blocks[first.block].friction if second.kind == NORMAL else -1.0
+    # d_i^T G d_j over the one or two rows of either direction
     r, c = first.row, second.row
     value = first.c * second.c * G[r, c]
     if first.s != 0.0:
@@ -173,6 +179,7 @@ def _collect(
     p, u = answer.p, answer.u
     for r in range(problem.rows):
         p[r] = 0.0
+    # A dry joint's variable counts from its lower bound
     for i in range(problem.n):
         block = problem.blocks[i]
         if block.dry != 0 and problem.G[block.row, block.row] > 0.0:
@@ -199,5 +206,6 @@ def choose_modes(problem: ContactProblem, answer: ContactAnswer) -> None:
         block.mode = OPEN
         if block.dry != 0:
             p[block.row] = within(block.reserve, p[block.row])  # rounding
+        # Pressed, or held: its impulse, as a velocity, is the larger one of the pair
         if (block.dry != 0 and g > 0.0) or p[block.row] * g > u[block.row]:
             block.mode, _, _ = nearest_mode(problem.polygon, block, problem.G, p, u)

@@ -52,20 +52,24 @@ def start_block(
     directions = polygon[0].directions
     r, t = block.row, block.row + 1
     z, w = vectors[Z], vectors[W]
+    # A dry joint starts in the middle between its bounds
     if block.dry != 0:
         impulses[r] = 0.0
         z[v] = z[v + 1] = block.reserve
         w[v], w[v + 1] = scale + max(velocities[r], 0.0), scale + max(-velocities[r], 0.0)
         return
+    # Both of a pair at least at the scale: no product starts at zero
     z[v], w[v] = impulses[r] if impulses[r] > 0.0 else scale, max(velocities[r], scale)
     if block.tangents > 0:
         x, y = velocities[t], second(block.tangents, velocities, t)
+        # Above the largest slip, so that w starts positive along all directions
         sigma = scale + strongest(polygon, x, y)
         for k in range(directions):
             z[v + 1 + k] = 0.5 * block.friction * z[v] / directions
             slip = polygon[0].cosines[k] * x + polygon[0].sines[k] * y
             w[v + 1 + k] = slip + sigma
         z[v + 1 + directions] = sigma
+        # What half of the friction leaves of its bound
         w[v + 1 + directions] = block.friction * (0.5 * z[v] + block.reserve)
 
 
@@ -80,6 +84,7 @@ def sum_directions(
     directions = polygon[0].directions
     eliminated.x = eliminated.y = eliminated.total = 0.0
     xx = xy = yy = 0.0
+    # A direction gives way as z / w, like a spring in parallel with the others
     for k in range(directions):
         x, y = polygon[0].cosines[k], polygon[0].sines[k]
         weight = vectors[Z, v + 1 + k] / vectors[W, v + 1 + k]
@@ -91,6 +96,7 @@ def sum_directions(
         xy += weight * x * y
         yy += weight * y * y
     last = v + 1 + directions
+    # sigma is eliminated as well: a term of rank one
     eliminated.slope = vectors[Z, last] / (vectors[W, last] + vectors[Z, last] * eliminated.total)
     xx -= eliminated.slope * eliminated.x * eliminated.x
     xy -= eliminated.slope * eliminated.x * eliminated.y
@@ -132,9 +138,11 @@ def change_alone(
         # What the impulse would change by alone
         alone = (target - vectors[SECOND, at]) / w - vectors[Z, at] - vectors[WEIGHT, at] * defect
         vectors[ALONE, at], vectors[DEFECT, at] = alone, defect
+        # sigma moves first; the changes along the directions follow from its
         total += alone
         x += alone * c
         y += alone * s
+    # sigma's own equation, put into those of the directions
     wanted = target - sigma * rest - vectors[SECOND, last]
     eliminated.rate = (wanted + sigma * total) / (rest + sigma * eliminated.total)
     x -= eliminated.x * eliminated.rate

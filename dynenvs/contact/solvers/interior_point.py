@@ -56,6 +56,7 @@ def from_inside(
     """
     n, rows = problem.n, problem.rows
     follow(problem, answer, scratch)
+    # What the path ends with is kept: Newton's equations on its modes may have no answer
     end = scratch.vectors[KEPT]
     for r in range(rows):
         end[r] = answer.p[r]
@@ -64,6 +65,7 @@ def from_inside(
     residual, changes = settle(problem, answer, scratch, CHANGES, True)
     if residual <= WARM_RESIDUAL:
         return residual, changes
+    # Back to the path's end
     for r in range(rows):
         answer.p[r] = end[r]
     row_velocities(problem, answer.p, answer.u)

@@ -71,6 +71,8 @@ def _level(blocks: Records, first: int, corners: int, loads: Floats, impulses: F
     low, high = -math.inf, math.inf
     for k in range(corners):
         load = loads[k] = impulses[blocks[first + k].row]
+        # The one pattern of four normal impulses without force or moment: areas of the triangles
+        # that the other three span, with alternating signs
         part = 0.0
         if corners == 4:
             part = _area(
@@ -79,12 +81,14 @@ def _level(blocks: Records, first: int, corners: int, loads: Floats, impulses: F
                 blocks[first + (k + 3) % 4],
             )
         part = loads[corners + k] = -part if k % 2 else part
+        # How much of the pattern brings this corner's load to zero, a bound from below or above
         if part > 0.0:
             low = max(low, -load / part)
         elif part < 0.0:
             high = min(high, -load / part)
         elif load < 0.0:
             return False
+    # As little as makes none pull, but inside the bounds by a margin
     inner = MARGIN * (high - low) if high - low < math.inf else 0.0
     much = min(max(low + inner, 0.0), high - inner)
     for k in range(corners):
@@ -107,6 +111,7 @@ def _push_alike(
     """Give the corners their loads, and pushes in proportion; returns False if these do not fit."""
     load, x, y = 0.0, 0.0, 0.0  # in all, and its centre
     along, across, turn = 0.0, 0.0, 0.0  # the whole push, and its moment
+    # Sums over the corners: the load with its centre, the push with its moment
     for k in range(corners):
         block = blocks[first + k]
         r = block.row
@@ -118,6 +123,7 @@ def _push_alike(
         turn += block.x * impulses[r + 2] - block.y * impulses[r + 1]
     if not load > 0.0:
         return False
+    # About the load's centre a turn is carried in proportion to load times distance
     x, y = x / load, y / load
     turn -= x * across - y * along
     inertia = 0.0
@@ -126,6 +132,7 @@ def _push_alike(
         inertia += loads[k] * (dx * dx + dy * dy)
     rate = turn / inertia if inertia > 0.0 else 0.0
     fits = inertia > 0.0 or turn == 0.0
+    # Into scratch first: the impulses stay unless every corner holds
     for k in range(corners):
         block, t = blocks[first + k], corners + 2 * k
         loads[t] = loads[k] * (along / load - rate * (block.y - y))

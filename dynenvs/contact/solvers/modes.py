@@ -33,6 +33,7 @@ def sector(polygon: Records, x: float, y: float) -> int:
     directions = polygon[0].directions
     for k in range(directions - 1):
         c, s = polygon[0].cosines, polygon[0].sines
+        # To the left of direction k and to the right of the next
         if c[k] * y - s[k] * x >= 0.0 and c[k + 1] * y - s[k + 1] * x < 0.0:
             return k
     return int(directions - 1)
@@ -44,6 +45,7 @@ def split(polygon: Records, index: int, x: float, y: float) -> tuple[float, floa
     after = index + 1 if index + 1 < polygon[0].directions else 0
     c0, s0 = polygon[0].cosines[index], polygon[0].sines[index]
     c1, s1 = polygon[0].cosines[after], polygon[0].sines[after]
+    # Cramer's rule; `area` is the sine of the angle between the two directions
     area = c0 * s1 - s0 * c1
     return (x * s1 - y * c1) / area, (c0 * y - s0 * x) / area
 
@@ -79,11 +81,13 @@ def list_unknowns(
         if block.dry != 0:  # slips: its impulse is a bound
             continue
         symmetric = False
+        # It slips: one unknown along the edge of the pyramid that opposes the slip
         edge = block.mode >= SLIP + directions
         k = block.mode - SLIP - (directions if edge else 0)
         mu, c, s = block.friction, polygon[0].cosines, polygon[0].sines
         count = _unknown(unknowns, count, block.row, mu * c[k], mu * s[k], block.row)
         if edge:
+            # Between two directions: one along each of their edges, and both slip alike
             after = k + 1 if k + 1 < directions else 0
             row = block.row
             count = _unknown(unknowns, count, row, mu * c[after], mu * s[after], row + 1)
@@ -128,15 +132,18 @@ def update_modes(problem: ContactProblem, answer: ContactAnswer, slack: float) -
                 block.mode = mode
                 changed += 1
             continue
+        # The normal first: what is open and closes, or presses and would pull
         normal = p[r]
         if block.mode == OPEN:
             if u[r] >= -slack:
                 continue
+            # As if it stopped alone: the friction that it would have decides what it does then
             normal = -u[r] / g
         elif normal < -slack / g:
             block.mode = OPEN
             changed += 1
             continue
+        # Then friction, within what the normal impulse allows
         mode = STICK
         if block.tangents == 1:
             mode = _line(block, G, normal, slack, p, u)
@@ -154,6 +161,7 @@ def dry_mode(block: Any, response: float, slack: float, impulse: float, velocity
 
     response: velocity that a unit of impulse gives it
     """
+    # Slipping ends where the velocity turns round; sticking where the impulse leaves the bound
     if block.mode == SLIP:
         return SLIP if velocity <= slack else STICK
     if block.mode == SLIP + 1:
@@ -177,15 +185,18 @@ def _line(
     block: Any, G: Floats, normal: float, slack: float, impulses: Floats, velocities: Floats
 ) -> int:
     """Mode of a pressing contact with one tangent: directions + and - (modes SLIP and SLIP + 1)."""
+    # Slip in one of both ways goes on as long as its velocity does not turn round
     t = block.row + 1
     if block.mode == SLIP and velocities[t] <= slack:
         return SLIP
     if block.mode == SLIP + 1 and velocities[t] >= -slack:
         return SLIP + 1
+    # A direction without inertia is scaled like the normal
     g = G[t, t] if G[t, t] > 0.0 else G[t - 1, t - 1]
     x = impulses[t]
     if block.mode == OPEN:
         x -= velocities[t] / g
+    # After slipping it tries to stick first: whether friction suffices shows with that answer
     if block.mode >= SLIP or abs(x) <= block.friction * normal + slack / g:
         return STICK
     return SLIP if x > 0.0 else SLIP + 1
@@ -209,6 +220,7 @@ def _polygon(
         g = G[t - 1, t - 1]
     bound = block.friction * normal
     x, y = impulses[t], impulses[t + 1]
+    # Sticking holds within the polygon: most impulses lie well inside, which is quick to see
     if block.mode == STICK:
         if _well_inside(polygon, bound, x, y):
             return STICK
@@ -216,6 +228,8 @@ def _polygon(
         if a + b <= bound + slack / g:
             return STICK
     elif block.mode != OPEN:
+        # Slip along direction k holds as long as no other direction is steeper, and an edge as long
+        # as both of its impulses push
         edge = block.mode >= SLIP + directions
         k = block.mode - SLIP - (directions if edge else 0)
         sigma = -polygon[0].cosines[k] * velocities[t] - polygon[0].sines[k] * velocities[t + 1]
@@ -225,6 +239,7 @@ def _polygon(
             holds = holds and min(a, b) >= -slack / g
         if holds:
             return int(block.mode)
+    # Otherwise the mode of the projection
     mode, _, _ = nearest(polygon, bound, x - velocities[t] / g, y - velocities[t + 1] / g)
     return mode
 
@@ -245,6 +260,7 @@ def nearest(polygon: Records, bound: float, x: float, y: float) -> tuple[int, fl
     a, b = split(polygon, k, x, y)
     if a + b <= bound:
         return STICK, x, y
+    # Beyond the edge between directions k and k + 1: the nearest point of it, or a corner
     after = k + 1 if k + 1 < directions else 0
     c0, s0 = polygon[0].cosines[k], polygon[0].sines[k]
     ex, ey = polygon[0].cosines[after] - c0, polygon[0].sines[after] - s0
@@ -272,6 +288,7 @@ def nearest_mode(
     if block.dry != 0:
         y = impulses[r] - velocities[r] / G[r, r]
         return (STICK if abs(y) <= block.reserve else (SLIP if y > 0.0 else SLIP + 1)), 0.0, 0.0
+    # With the reserve: in the second half of an impact friction sees both impulses
     bound = block.friction * (impulses[r] + block.reserve)
     if block.tangents == 2:
         g = max(G[t, t], G[t + 1, t + 1])

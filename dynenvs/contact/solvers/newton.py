@@ -68,12 +68,14 @@ def newton(
         if residual <= WARM_RESIDUAL:
             answer.answered[PATCHES] += 1
             return residual, solves
+    # Then the modes of the last step, contact by contact
     if not mixed:
         answer.asked[MODES] += 1
         residual, solves = settle(problem, answer, scratch, CHANGES, False)
         if residual <= WARM_RESIDUAL:
             answer.answered[MODES] += 1
             return residual, solves
+    # At last Gauss-Seidel from no impulses: each round sweeps longer, and ends in other modes
     answer.asked[SWEEPS] += 1
     for r in range(problem.rows):
         answer.p[r], answer.u[r] = 0.0, problem.bias[r]
@@ -104,6 +106,7 @@ def settle(
         k, symmetric = list_unknowns(problem.polygon, problem.blocks, problem.n, unknowns)
         if not _factorise(problem, scratch, k, symmetric):
             return math.inf, change
+        # From no impulses at all the least ones come out, of all that give the same motion
         for r in range(rows):
             p[r] = p[r] if near and change == 1 else 0.0
         give_bounds(problem.blocks, problem.n, p)
@@ -148,6 +151,7 @@ def _gather(
     effects: scratch of shape (rows,), the rows' velocities for a unit of one unknown
     """
     for b in range(count):
+        # A slip's unknown carries its friction along, c and s of the normal impulse
         unknown = unknowns[b]
         r, c, s = unknown.column, unknown.c, unknown.s
         for i in range(rows):
@@ -158,6 +162,7 @@ def _gather(
         if s != 0.0:
             for i in range(rows):
                 effects[i] += s * G[r + 2, i]
+        # What each equation sees of that; between two directions it is a combination of both rows
         for a in range(count):
             equation = unknowns[a]
             e = equation.equation

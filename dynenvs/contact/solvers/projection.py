@@ -42,6 +42,7 @@ def project_contact(
 
     held: mu s, if it is to be taken as given; negative if it follows from u.
     """
+    # Zero first: a mode writes the entries that it has
     for k in range(9):
         derivative[k] = 0.0
     if constraint.tangents == 0:
@@ -77,12 +78,14 @@ def _project_line(
     own = held < 0.0
     s = mu * abs(u[1]) if own else held
     a, x = p[0] - rho * (u[0] + s), p[1] - rho * u[1]
+    # Which of the two edges of the cone in the plane is nearer
     sign = 1.0 if x >= 0.0 else -1.0
     if abs(x) <= mu * a:
         _stick(rho, a, x, 0.0, 2, derivative, out)
         if own and u[1] != 0.0:
             derivative[1] = rho * mu * (1.0 if u[1] > 0.0 else -1.0)
         return
+    # On that edge; its slip and the bias that it causes cancel where they oppose
     total = p[0] - rho * u[0] + mu * sign * p[1]
     total -= rho * (mu * (abs(u[1]) + sign * u[1]) if own else held + mu * sign * u[1])
     sx, sy = _slope_of_slip(own, (u[0], u[1], 0.0))
@@ -102,6 +105,7 @@ def _along(
     if not total > 0.0:
         out[0] = out[1] = out[2] = 0.0
         return
+    # The foot on the ray; (1, mu c) has the length sqrt(1 + mu^2)
     height = total / (1.0 + mu * mu)
     out[0], out[1], out[2] = height, mu * cx * height, mu * cy * height
     share = rho / (1.0 + mu * mu)
@@ -126,6 +130,7 @@ def _slope_of_slip(own: bool, u: Three) -> tuple[float, float]:
 def _project_cone(
     mu: float, rho: float, p: Floats, u: Three, held: float, out: Floats, derivative: Floats
 ) -> None:
+    # y = p - rho (u + s e_n), the point that is projected
     own = held < 0.0
     slip = math.sqrt(u[1] * u[1] + u[2] * u[2])
     s = mu * slip if own else held
@@ -139,6 +144,7 @@ def _project_cone(
     if not size > 0.0:
         out[0] = out[1] = out[2] = 0.0
         return
+    # On the cone's surface: its height by the normal part and mu times the tangential one
     cx, cy = x / size, y / size
     total = p[0] - rho * u[0]
     if own:  # mu (|y_t| - rho |u_t|)
@@ -161,6 +167,7 @@ def _project_cut(
     constraint: Any, rho: float, p: Floats, u: Three, held: float, out: Floats, derivative: Floats
 ) -> None:
     """The cone with a normal impulse in reserve, cut off at its flat face (`cone_law.py`)."""
+    # As on the whole cone, whose tip is `reserve` below
     mu, reserve, own = constraint.friction, constraint.reserve, held < 0.0
     slip = math.sqrt(u[1] * u[1] + u[2] * u[2])
     s = mu * slip if own else held
@@ -173,6 +180,7 @@ def _project_cut(
         if own and slip > 0.0:
             derivative[1], derivative[2] = rho * mu * u[1] / slip, rho * mu * u[2] / slip
         return
+    # Outside: on the sloping surface if the foot is above the flat face, else on its rim or in it
     cx, cy = (x / size, y / size) if size > 0.0 else (1.0, 0.0)
     total = a + reserve + mu * size
     bound = mu * reserve
@@ -212,12 +220,14 @@ def _project_cut_pyramid(
     The nearest point of the whole pyramid, if that lies above the face; else the point of the face,
     a polygon, that is nearest to the tangential part.
     """
+    # Measured from the tip of the whole pyramid
     reserve = constraint.reserve
     above = (p[0] + reserve, p[1], p[2])
     _project_pyramid(polygon, constraint.friction, rho, above, u, held, out, derivative)
     out[0] -= reserve
     if out[0] >= 0.0:
         return
+    # Below the face: its derivative has nothing of the normal velocity
     for k in range(9):
         derivative[k] = 0.0
     x, y = p[1] - rho * u[1], p[2] - rho * u[2]
@@ -321,10 +331,12 @@ def _on_facet(
     direction: d, a unit vector
     lean: what the slip bound adds, along the predicted slip
     """
+    # Height along the edge's normal, and what is left along the edge
     nx, ny = direction
     out[0] = height
     out[1] = slope * height * nx - along * ny
     out[2] = slope * height * ny + along * nx
+    # The plane's own part of the derivative, then that along the edge, which no friction bounds
     share = rho / (1.0 + slope * slope)
     e1, e2 = slope * nx + lean[0], slope * ny + lean[1]
     for r in range(3):

@@ -32,9 +32,11 @@ def relax(problem: ContactProblem, answer: ContactAnswer, sweeps: int) -> None:
                 block.mode, _, _ = nearest_mode(polygon, block, G, p, u)
                 _move(G, rows, r, within(block.reserve, p[r] - u[r] / g), p, u)
                 continue
+            # Open and opening: nothing to do, and friction has none either
             if p[r] == 0.0 and u[r] >= 0.0:
                 block.mode = OPEN
                 continue
+            # The normal impulse, then friction within its bound
             normal = max(0.0, p[r] - u[r] / g)
             _move(G, rows, r, normal, p, u)
             block.mode = STICK if normal > 0.0 else OPEN
@@ -81,6 +83,7 @@ def _relax_polygon(
         block.mode, x, y = nearest(
             polygon, bound, impulses[t] - velocities[t] / g, impulses[t + 1] - velocities[t + 1] / g
         )
+    # Both at once: one pass along the rows
     along, across = x - impulses[t], y - impulses[t + 1]
     impulses[t], impulses[t + 1] = x, y
     if along != 0.0 or across != 0.0:
