@@ -71,6 +71,7 @@ class Climb:
         self.variables = n * (2 + int(problem.polygon[0]["directions"]))
         self.few = self.variables <= FEW
         size = max(rows, self.variables if self.few else 0)
+        # Lemke's method has no room where it would never end
         self.work = workspace(self.variables if self.few else 0)
         self.scratch = Scratch(
             np.zeros((VECTORS, max(rows, self.variables))), np.zeros(WORDS * n),
@@ -84,6 +85,8 @@ class Climb:
         """Begin with these impulses; returns whether they hold, or lead to what does."""
         self.answer.p[:] = impulses
         self._keep(KEPT)
+        # On exact cones an inexact guess is worth more as a start for their own method than for
+        # modes
         if self.law == CONE and self.best.residual > WARM_RESIDUAL:
             self.cones()
             return self.best.residual <= CERTIFIED_RESIDUAL
@@ -135,10 +138,12 @@ def climb(problem: ContactProblem, law: int, guess: Floats | None) -> tuple[Foun
     if guess is not None and way.guess(guess):
         return way.best, way.iterations
     way.pyramids(guess is not None)
+    # An answer of the pyramids is only where the search on cones begins
     if law == CONE and way.best.residual > WARM_RESIDUAL:
         way.cones()
     if way.best.residual > CERTIFIED_RESIDUAL:
         way.pivots()
+        # A better start for cones: Lemke's answer is exact
         if law == CONE and way.few and way.best.residual > CERTIFIED_RESIDUAL:
             way.cones()
     return way.best, way.iterations

@@ -118,6 +118,7 @@ def solve_friction(
         ValueError: wrong shapes or choices, entries that are not finite, a negative coefficient,
             or a W that is not symmetric or not positive semidefinite.
     """
+    # The arguments, each with an error that says what would be right
     friction = _vector(mu, "mu", None)
     n = len(friction)
     if n and friction.min() < 0.0:
@@ -137,6 +138,7 @@ def solve_friction(
         raise ValueError(f"scale is {scale}; expected a finite velocity scale >= 0")
     start = None if guess is None else _vector(guess, "guess", len(free))
     matrix = _operator(W, len(free))
+    # Islands are solved one by one: the work grows with the largest
     p, u, worst, iterations, rung = np.zeros(len(free)), free.copy(), 0.0, 0, int(KEPT)
     for contacts in _islands(matrix, n, size):
         rows = (size * contacts[:, None] + np.arange(size)).ravel()
@@ -146,6 +148,7 @@ def solve_friction(
             LAWS[cone], None if start is None else start[rows], scale
         )
         worst, iterations, rung = max(worst, residual), iterations + used, max(rung, by)
+    # The worst island decides
     status = LcpStatus.FAILED
     if worst <= DEGRADED_RESIDUAL:
         status = LcpStatus.DEGRADED if worst > CERTIFIED_RESIDUAL else LcpStatus.CERTIFIED
@@ -168,6 +171,7 @@ class _Island(NamedTuple):
             raise ValueError(
                 f"W[{rows[i]}, {rows[i]}] is {diagonal[i]}; W must be positive semidefinite"
             )
+        # A diagonal of ones: what is small beside its own row is rounding, in any units
         unit = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
         scaled = self.W / unit / unit[:, None]
         try:
@@ -187,6 +191,7 @@ class _Island(NamedTuple):
         # Without friction a contact is its normal row alone
         tangents = np.where(self.mu > 0.0, size - 1, 0)
         kept = (np.arange(size) <= tangents[:, None]).ravel()
+        # Rows are packed: those without friction leave no gap
         blocks = np.zeros(n, BLOCK)
         blocks["row"] = np.cumsum(1 + tangents) - (1 + tangents)
         blocks["tangents"], blocks["friction"] = tangents, self.mu
@@ -196,6 +201,7 @@ class _Island(NamedTuple):
         found, iterations = climb(problem, law, None if guess is None else guess[kept])
         p, u = np.zeros(len(kept)), np.zeros(len(kept))
         p[kept] = found.p
+        # Velocities of all rows, those left out too, summed in twice the working precision
         careful_w(self.W, self.q, len(kept), p, u)
         # What nothing moves the solvers leave out: it must not approach
         fixed = np.diag(self.W)[::size] == 0.0
@@ -239,11 +245,13 @@ def _operator(W: Any, rows: int) -> csr_array:
     if matrix.shape != (rows, rows):
         raise ValueError(f"W has shape {matrix.shape}; expected ({rows}, {rows}), a row for each q")
     matrix.sum_duplicates()
+    # Entries written twice count as their sum
     entries = matrix.tocoo()
     bad = np.flatnonzero(~np.isfinite(entries.data))
     if len(bad):
         i, j = int(entries.row[bad[0]]), int(entries.col[bad[0]])
         raise ValueError(f"W[{i}, {j}] is {entries.data[bad[0]]}; every entry must be finite")
+    # Symmetry in units of the diagonal: entries of heavy and light bodies differ by many digits
     unit = np.sqrt(np.abs(matrix.diagonal()))
     other = matrix.T.tocsr()
     gap = (matrix - other).tocoo()
@@ -258,6 +266,7 @@ def _operator(W: Any, rows: int) -> csr_array:
 
 def _islands(matrix: csr_array, contacts: int, size: int) -> list[NDArray[np.int64]]:
     """Contacts of each island, in order."""
+    # Zeros that are written out couple nothing
     entries = matrix.tocoo()
     used = entries.data != 0.0
     pairs = entries.row[used] // size, entries.col[used] // size

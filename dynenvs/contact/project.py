@@ -95,20 +95,24 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
                 w.bias_row[r] *= PUSH_OUT / worst
         # Where a body has turned far its points' errors are those of no rigid motion
         if worst < (LARGE if attempt == 0 else SMALL):
+            # A row that others of its body imply would only make the factors dear
             marked = leave_out_implied(w.contacts, count, w.active, marked)
         if not _same(w.active, marked, w.block, known):
             _factor(w.G, w.active, marked, w.A)
             known = marked
         last = worst < SMALL or worst > PUSH_OUT or attempt + 1 == ATTEMPTS
         for r in range(rows):
+            # Each Newton step has impulses of its own, as it would take an impact to move things so
             w.impulse_row[r] = 0.0
         refined = last or attempt > 0
         _solve_equalities(w.G, w.A, w.active, marked, w.bias_row, refined, w.b, w.z, w.impulse_row)
         dq = w.v_next
+        # dq = W J^T lambda
         for j in range(w.header[0].nv):
             dq[j] = 0.0
         apply_impulses(w.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, dq)
         if pulls and _pulls_in(w, count, errors, marked, dq):
+            # Taken back before it is made: now without pulling anything together
             before, pulls = math.inf, False
             continue
         last = shorten(dq, worst) or last
@@ -120,9 +124,11 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
             w.answer[0].poses_valid = 0  # nobody asks for `pose_new`
             break
         update_poses(w, w.q_new, w.pose_new)
+        # Slots are looked at anew only where their gaps will be asked for
         if w.header[0].ns > 0 and (look or not last):
             look_for_spots(w, 1, dt)
         if look:
+            # Deeper than it was without any correction: all of it is taken back
             lowest, buries = sound(w, count)
             if buries or lowest < min(bare, least):
                 integrate(w, w.q, w.v_new, dt, w.q_new)
@@ -141,11 +147,13 @@ def _pulls_in(w: WorkView, count: int, errors: RowErrors, marked: int, dq: Float
     which bore it when the step began, it would be in the second.
     """
     most = 0.0
+    # The farthest pull, of rows that hover
     for k in range(marked):
         most = min(most, errors.errors[errors.marks[k]])
     if most >= -BURIED:
         return False
     for i in range(count):
+        # What touches still, and would be pressed in by a part of that
         contact = w.contacts[i]
         holds, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
         moved = 0.0
@@ -193,6 +201,7 @@ def stay_within_stops(dofs: Records, q: Floats, dq: Floats) -> None:
         dof = dofs[j]
         if dof.limited == 0 or dof.limited == SWING:
             continue
+        # Only a step across the stop is cut: beyond it already, it may come back
         at = q[dof.q_at]
         if at <= dof.upper < at + dq[j] - AT_STOP:
             dq[j] = dof.upper - at
@@ -217,6 +226,7 @@ def deepest_contact(spots: Records, contacts: Records, count: int) -> float:
 @kernel
 def sound(w: WorldView, count: int) -> tuple[float, bool]:
     """Least gap [m] at the end of the step, and whether what is no contact lies below ground."""
+    # Features below ground that are not in the problem
     n, lowest = read_low(w, BURIED)
     number_contacts(w, count)
     buries = False
@@ -261,17 +271,21 @@ def _contact_errors(
         holds, gap = gap_at_end(features, spots, poses_new, contact)
         if not holds:
             continue
+        # What the velocities announced: no less than touching
         announced = max(0.0, contact.gap + dt * errors.speeds[r])
         if not bears(contact, errors.G[r, r], announced, dt):
+            # It only hovers: it counts where it is below ground, and then as touching
             if gap >= 0.0:
                 continue
             announced = 0.0
         if announced - gap < (-most if pulls else -BURIED):
+            # A pull from far away: it has come to touch elsewhere
             continue
         errors.errors[r] = announced - gap
         worst = max(worst, abs(errors.errors[r]))
         n = _mark(errors.marks, n, r, errors.G)
         if contact.stick > 0 and contact.grounded and contact.edges >= 0:
+            # What sticks to the ground keeps its place along it as well
             tangential_errors(contact, poses, poses_new, errors.speeds, dt, errors.errors)
             for k in range(r + 1, r + 1 + contact.stick):
                 worst = max(worst, abs(errors.errors[k]))
@@ -324,6 +338,7 @@ def gap_at_end(
         return True, feature_gap(features[contact.source], poses_new)
     spot = spots[spots.shape[0] // 2 + k]
     turned = _cosine(spot.normal, contact.normal) < TURNED
+    # By the slot's geometry at the end: an edge must not have become another one
     alike = spot.edges == contact.edges or (spot.edges <= 0 and contact.edges <= 0)
     elsewhere = contact.edges == BESIDE and spot.gap >= 0.0
     holds = spot.gap < FAR and not turned and alike and not elsewhere
@@ -363,6 +378,7 @@ def tangential_errors(
     Measured at the core point: a rolling sphere's centre moves by dt times its velocity.
     """
     start, pose = poses[contact.body_a], poses_new[contact.body_a]
+    # Where the body's point is now, less where it was
     height = contact.radius  # of the core point above the one that sticks
     if contact.corner != 0:
         height = contact.gap
@@ -370,9 +386,11 @@ def tangential_errors(
     bx, by, bz = contact.center[0], contact.center[1], contact.center[2]
     dx, dy, dz = ax + pose.p[0] - bx, ay + pose.p[1] - by, az + pose.p[2] - bz
     if contact.body_b > 0:
+        # Less what the ground has carried it
         cx, cy, cz = _carried(poses[contact.body_b], poses_new[contact.body_b], contact.point)
         dx, dy, dz = dx - cx, dy - cy, dz - cz
     for k in range(contact.stick):
+        # Along each tangent; a sphere's centre rolls over the point that sticks
         t = contact.t1 if k == 0 else contact.t2
         r = contact.row + 1 + k
         moved = t[0] * dx + t[1] * dy + t[2] * dz
@@ -417,6 +435,7 @@ def _rolling(
     sine = 0.5 * math.sqrt(wx * wx + wy * wy + wz * wz)
     angle = asin(min(sine, 1.0)) / sine if sine > 1e-6 else 1.0
     sx = wy * normal[2] - wz * normal[1]
+    # The surface's speed at the contact point
     sy = wz * normal[0] - wx * normal[2]
     sz = wx * normal[1] - wy * normal[0]
     return 0.5 * angle * radius * (sx * tangent[0] + sy * tangent[1] + sz * tangent[2]) / dt
@@ -427,6 +446,7 @@ def _factor(G: Floats, marks: Ints, count: int, factors: Floats) -> None:
     """Factors of G over the marked rows; redundant ones need a proximal diagonal."""
     for i in range(count):
         own = marks[i]
+        # The upper triangle alone: G is symmetric
         for j in range(i, count):
             factors[i, j] = G[own, marks[j]]
         factors[i, i] *= 1.0 + PROXIMAL
@@ -451,11 +471,13 @@ def _solve_equalities(
     """
     for i in range(count):
         right[i] = errors[marks[i]]
+    # Right-hand side and solution over the marked rows
     substitute_symmetric(factors, count, right, solution)
     for i in range(count):
         impulses[marks[i]] = solution[i]
     if refined:
         for i in range(count):
+            # One refinement takes out what the proximal diagonal has changed
             own = marks[i]
             for j in range(count):
                 right[i] -= G[own, marks[j]] * solution[j]

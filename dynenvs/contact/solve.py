@@ -93,6 +93,7 @@ def solve_contacts(w: WorldView, count: int, rows: int, law: int, dt: float) -> 
             status = solve_rows(w, n, rows, law, ALL, 1, floor)
         if status != CERTIFIED and status != DEGRADED and quick:  # for an answer that is near
             status = _multiply(w, count, n, rows, law, floor, dt)
+    # What the next step begins with
     forget(w)
     remember_modes(w, count, n)
     remember_impulses(w, count)
@@ -105,6 +106,7 @@ def _multiply(
 ) -> int:
     """Multipliers from the last step's impulses; arguments as of `keep`."""
     recall_all(w, count, rows, dt)
+    # The modes of the last step tell nothing here
     status = w.status[0]
     scale = velocity_scale(polygon_of(w), w.blocks, total, w.G, w.bias_row, floor)
     status.asked[MULTIPLIERS] += 1

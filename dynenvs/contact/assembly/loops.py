@@ -208,12 +208,14 @@ def _gather(w: WorkView, closure: LoopView, rows: int) -> None:
 def _substitute_all(closure: LoopView, rows: int) -> None:
     """T <- K^+ T, all contact rows at once."""
     K, T = closure.K, closure.T
+    # Forward, with the factor's transpose
     for q in range(K.shape[0]):
         for k in range(rows):
             T[q, k] *= closure.inverse[q]
         for r in range(q + 1, closure.lasts[q] + 1):
             for k in range(rows):
                 T[r, k] -= K[q, r] * T[q, k]
+    # Back
     for q in range(K.shape[0] - 1, -1, -1):
         for r in range(q + 1, closure.lasts[q] + 1):
             for k in range(rows):

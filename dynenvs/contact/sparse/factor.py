@@ -21,12 +21,14 @@ from dynenvs.memory.sparse_view import SparseView
 @kernel
 def order_trees(scene: SparseView, island: Any) -> bool:
     """Order an island's trees, and place the blocks of its factor; False if there is no room."""
+    # No blocks yet: what couples trees joins them
     n, first = island.trees, island.first_tree
     for a in range(n):
         scene.trees[scene.trees_of[first + a]].node = a
         scene.degree[a] = scene.laters[a] = 0
         for b in range(n):
             scene.block[a, b] = -1
+    # Each constraint between two trees makes their blocks, one to each side
     for k in range(island.first, island.first + island.count):
         c = scene.constraints[scene.members[k]]
         if c.b >= 0:
@@ -59,12 +61,14 @@ def _eliminate(scene: SparseView, trees: int) -> None:
     `later[k]` lists the old numbers of the neighbours of the k-th node that is taken; `degree` ends
     as the place of each old node.
     """
+    # Minimum degree: of those left the one with the fewest neighbours goes first
     taken = -2  # in `block` of a node with itself: it has gone
     for place in range(trees):
         k = -1
         for a in range(trees):
             if scene.block[a, a] > taken and (k < 0 or scene.degree[a] < scene.degree[k]):
                 k = a
+        # Its neighbours that are left
         count = 0
         for a in range(trees):
             if a != k and scene.block[k, a] == 0 and scene.block[a, a] > taken:
@@ -72,6 +76,7 @@ def _eliminate(scene: SparseView, trees: int) -> None:
                 count += 1
         scene.laters[place] = count
         scene.block[k, k] = taken
+        # Without it they are all neighbours of each other: its Schur complement fills their blocks
         for i in range(count):
             a = scene.later[place, i]
             scene.degree[a] -= 1
@@ -87,6 +92,7 @@ def _place_blocks(scene: SparseView, island: Any) -> bool:
     for a in range(n):
         for b in range(n):
             scene.block[a, b] = -1
+    # A node's diagonal block, then the two to each later neighbour
     at = integer(0)
     for k in range(n):
         size = scene.trees[scene.trees_of[first + k]].nv
@@ -106,15 +112,18 @@ def _place_blocks(scene: SparseView, island: Any) -> bool:
 def factorise(scene: SparseView, island: Any) -> bool:
     """Factors of the matrix in `factor`, in place; False if a pivot is zero."""
     n, first, F = island.trees, island.first_tree, scene.factor
+    # Node by node: its own block, those of its row, and the Schur complement
     for k in range(n):
         tree = scene.trees[scene.trees_of[first + k]]
         size, D = tree.nv, scene.block[k, k]
         if not _factorise_block(F, D, size, scene.swaps, tree.first):
             return False
+        # The row: D^-1 times what couples it with later ones
         for j in range(scene.laters[k]):
             a = scene.later[k, j]
             columns = scene.trees[scene.trees_of[first + a]].nv
             _divide_block(F, D, size, scene.swaps, tree.first, scene.block[k, a], columns)
+        # The complement, from all pairs of its neighbours
         for i in range(scene.laters[k]):
             a = scene.later[k, i]
             rows = scene.trees[scene.trees_of[first + a]].nv
@@ -132,6 +141,7 @@ def factorise(scene: SparseView, island: Any) -> bool:
 @inlined
 def _factorise_block(values: Floats, diagonal: int, count: int, swaps: Ints, first: int) -> bool:
     """LU of a diagonal block, inverse pivots on the diagonal; row k was exchanged with `swaps`."""
+    # Partial pivoting within the block
     for k in range(count):
         best = k
         for i in range(k + 1, count):
@@ -167,6 +177,7 @@ def _divide_block(
     values: Floats, diagonal: int, count: int, swaps: Ints, first: int, block: int, columns: int
 ) -> None:
     """block <- diagonal^-1 block"""
+    # The same exchanges of rows, then the two triangular factors
     for k in range(count):
         _swap(values, block, columns, k, swaps[first + k])
     for i in range(count):
@@ -174,6 +185,7 @@ def _divide_block(
             ratio = values[diagonal + count * i + k]
             for j in range(columns):
                 values[block + columns * i + j] -= ratio * values[block + columns * k + j]
+    # U^-1, from the last row up; pivots are inverse already
     for i in range(count - 1, -1, -1):
         for k in range(i + 1, count):
             ratio = values[diagonal + count * i + k]
@@ -200,6 +212,7 @@ def _subtract_product(
 def substitute(scene: SparseView, island: Any, right: Floats) -> None:
     """right <- A^-1 right, ordered by trees, for the island's trees."""
     n, first, F = island.trees, island.first_tree, scene.factor
+    # Forward through the columns, which hold what they were
     for k in range(n):
         tree = scene.trees[scene.trees_of[first + k]]
         _solve_block(F, scene.block[k, k], tree.nv, scene.swaps, right, tree.first)
@@ -209,6 +222,7 @@ def substitute(scene: SparseView, island: Any, right: Floats) -> None:
             _subtract_applied(
                 F, scene.block[a, k], other.nv, tree.nv, right, tree.first, other.first
             )
+    # Back through the rows, which hold D^-1 times it
     for k in range(n - 1, -1, -1):
         tree = scene.trees[scene.trees_of[first + k]]
         for i in range(scene.laters[k]):
@@ -223,6 +237,7 @@ def substitute(scene: SparseView, island: Any, right: Floats) -> None:
 def _solve_block(
     values: Floats, diagonal: int, count: int, swaps: Ints, right: Floats, at: int
 ) -> None:
+    # Exchanges, L, then U with its inverse pivots
     for k in range(count):
         _swap(right, at, 1, k, swaps[at + k])
     for i in range(count):

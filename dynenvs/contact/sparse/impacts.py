@@ -44,12 +44,14 @@ def collide_islands(w: WorldView, count: int, dt: float, slowest: float) -> int:
     An island whose problem has no answer keeps its velocities.  Returns the worst status.
     """
     scene = w.scene
+    # The problem of a step of no length, from the velocities before the impact
     for j in range(w.header[0].nv):
         w.v_free[j] = w.v[j]
     n = pose_islands(w, count, 0.0)
     if n < 0:  # it could not be compiled
         return FAILED
     _pose_restitution(w, scene, count, n)
+    # Island by island: where nothing that bounces approaches, nothing happens
     worst, k = CERTIFIED, 0
     while k < scene.trees.shape[0] and scene.islands[k].count > 0:
         if _fastest(w, scene, scene.islands[k], slowest) >= 0:
@@ -59,6 +61,7 @@ def collide_islands(w: WorldView, count: int, dt: float, slowest: float) -> int:
                 status = collide_island(w, k, dt, slowest, 1.0)
             worst = max(worst, status) if status >= 0 else FAILED
         k += 1
+    # Back into the model's order of coordinates
     for j in range(w.header[0].nv):
         w.v[scene.coordinates[j]] = scene.free[j]
     return int(worst)
@@ -104,11 +107,13 @@ def _one_by_one(w: WorldView, scene: SparseView, index: int, dt: float, slowest:
     pair: Any = scene.islands[nt]
     worst = CERTIFIED
     for _ in range(SEQUENCE):
+        # The fastest contact, as an island of one
         at = _fastest(w, scene, scene.islands[index], slowest)
         if at < 0:
             return worst
         i = scene.members[at]
         c = scene.constraints[i]
+        # Its slip has turned since it was posed
         align_with_slip(w.dofs, w.L, w.contacts, scene, i)
         pair.first, pair.count = at, 1
         pair.first_tree, pair.trees = nt, 2 if c.b >= 0 else 1
@@ -117,6 +122,7 @@ def _one_by_one(w: WorldView, scene: SparseView, index: int, dt: float, slowest:
         if status < 0 or status == FAILED:
             return FAILED
         worst = max(worst, status)
+    # Something bounces between others for ever: all at once, and without restitution
     w.status[0].degraded += 1  # without end, as far as can be seen
     status = collide_island(w, index, dt, slowest, 0.0)
     return max(worst, status) if status >= 0 else FAILED
@@ -133,11 +139,13 @@ def collide_island(w: WorldView, index: int, dt: float, slowest: float, share: f
     """
     scene = w.scene
     island = scene.islands[index]
+    # The law's impulses from the velocities before
     _copy_velocities(scene, island, scene.free, scene.before)
     if w.header[0].restitution == POISSON:
         status = _by_impulses(w, scene, index, dt, share)
     else:
         status = _by_velocities(w, scene, index, dt, slowest, share)
+    # They have given energy: less of them, between the inelastic impact and this one
     if status != FAILED and _work(scene, island, scene.p, scene.v) > 0.0:
         if w.header[0].restitution != POISSON:  # the inelastic impact, which always loses some
             copy_impulses(scene, island, scene.p, scene.inelastic)
@@ -145,6 +153,7 @@ def collide_island(w: WorldView, index: int, dt: float, slowest: float, share: f
             _swap(scene, island)
         if status != FAILED:
             _restrain(scene, island)
+    # All as it was, or the new velocities and the impulses' totals
     if status == FAILED:
         _copy_velocities(scene, island, scene.before, scene.free)
         return FAILED
@@ -161,6 +170,7 @@ def _by_velocities(
     w: WorldView, scene: SparseView, index: int, dt: float, slowest: float, share: float
 ) -> int:
     """Newton's law: what approaches parts with at least e times its speed."""
+    # The share of its approach is asked back through the bias, for as long as it takes
     island = scene.islands[index]
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
@@ -179,17 +189,20 @@ def _by_impulses(w: WorldView, scene: SparseView, index: int, dt: float, share: 
 
     Leaves the impulses of both in `p`, and those of compression in `inelastic`.
     """
+    # Compression
     island = scene.islands[index]
     status = _answer(w, scene, index, dt)
     if status == FAILED:
         return FAILED
     copy_impulses(scene, island, scene.p, scene.inelastic)
     _copy_velocities(scene, island, scene.v, scene.free)
+    # From there on, with the reserves given already
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
         reserve = share * scene.constraints[i].restitution * scene.p[i, 0]
         scene.constraints[i].reserve = reserve
         add_response(scene, i, 0, reserve, scene.free)
+    # Decompression: what comes on top of the reserves
     status = max(status, _answer(w, scene, index, dt))
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
@@ -200,6 +213,7 @@ def _by_impulses(w: WorldView, scene: SparseView, index: int, dt: float, share: 
             scene.p[i, r] += scene.inelastic[i, r]
             if m >= 0:
                 scene.p[m, r] += scene.inelastic[m, r]
+    # The velocities before the impact: the guard compares with these
     _copy_velocities(scene, island, scene.before, scene.free)
     return status
 
@@ -208,6 +222,7 @@ def _by_impulses(w: WorldView, scene: SparseView, index: int, dt: float, share: 
 def _answer(w: WorldView, scene: SparseView, index: int, dt: float) -> int:
     """The impulses `p` and velocities `v` that the island's law gives, from none; their status."""
     island, cone, polygon = scene.islands[index], cone_of(w), polygon_of(w)
+    # The scale of the certificate by the velocities now; impulses from none
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
         u = (
@@ -222,6 +237,7 @@ def _answer(w: WorldView, scene: SparseView, index: int, dt: float) -> int:
             scene.p[j, r] = 0.0
             speed = abs(predicted_velocity(scene, j, r))
             scene.constraints[i].speed = max(scene.constraints[i].speed, speed)
+    # Up the ladder of solvers, as in a step
     island.scale, island.newtons = velocity_scale(scene, island, least_speed(w.header, dt)), 0
     island.residual = update_velocities(scene, island, cone, polygon, w.blocks)
     status = climb(w, index)
@@ -285,6 +301,7 @@ def _restrain(scene: SparseView, island: Any) -> None:
         tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
             change[j] -= v[j]
+    # The energy along the way as a quadratic, row by row
     start = _work(scene, island, scene.inelastic, v)
     slope, bend = 0.0, 0.0
     for k in range(island.first, island.first + island.count):
@@ -296,10 +313,12 @@ def _restrain(scene: SparseView, island: Any) -> None:
         for r in range(scene.constraints[j].rows if j >= 0 else 0):
             along, curve = _gain(scene, j, r, v, change)
             slope, bend = slope + along, bend + curve
+    # Its positive root is where nothing has been gained or lost
     y = 0.0
     if start < 0.0 and bend > 0.0:
         y = (-slope + math.sqrt(slope * slope - 4.0 * bend * start)) / (2.0 * bend)
     y = min(max(y * BELOW, 0.0), 1.0)
+    # Impulses at that part of the way, and the velocities that they give
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         _go_part(scene, i, y)
@@ -339,6 +358,7 @@ def _add_totals(w: WorldView, scene: SparseView, island: Any) -> None:
     """Add the impulses to the contacts' sums over the step.
 
     What the step remembers of them to start from stays: an impact's impulses are no guess of it.
+    # Joint stops have no total
     """
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]

@@ -19,6 +19,7 @@ def find_islands(scene: SparseView, count: int) -> int:
     contacts give the same islands, bit for bit.  Trees that nothing touches belong to none.
     """
     nt = scene.trees.shape[0]
+    # Each tree is an island of its own, until a constraint joins two
     for t in range(nt):
         scene.trees[t].above, scene.trees[t].island = t, -1
     for i in range(count):
@@ -26,6 +27,7 @@ def find_islands(scene: SparseView, count: int) -> int:
         if c.b >= 0:
             a, b = _top(scene.trees, c.a), _top(scene.trees, c.b)
             scene.trees[max(a, b)].above = min(a, b)
+    # Numbers in the order of first trees; those that nothing touches have none
     islands = integer(0)
     for i in range(count):  # tops of trees that are touched
         scene.trees[_top(scene.trees, scene.constraints[i].a)].island = 0
@@ -48,6 +50,7 @@ def find_islands(scene: SparseView, count: int) -> int:
 def _top(trees: Records, tree: int) -> int:
     """The first tree of the island of `tree`, as far as it is known."""
     while trees[tree].above != tree:
+        # Paths are halved on the way: all later searches are short
         trees[tree].above = trees[trees[tree].above].above
         tree = trees[tree].above
     return tree
@@ -56,6 +59,7 @@ def _top(trees: Records, tree: int) -> int:
 @inlined
 def _sort(scene: SparseView, count: int, islands: int) -> None:
     """Fill `members` and `trees_of`, island by island."""
+    # How many there are of each, then where each begins
     for i in range(count):
         scene.islands[scene.trees[scene.constraints[i].a].island].count += 1
     first, first_tree = integer(0), integer(0)
@@ -65,6 +69,7 @@ def _sort(scene: SparseView, count: int, islands: int) -> None:
         first += island.count
         first_tree += island.trees
         island.count = island.trees = 0
+    # Filled in the order of all constraints and trees, whatever joined them
     for i in range(count):
         island = scene.islands[scene.trees[scene.constraints[i].a].island]
         _append(scene.members, island.first + island.count, i)

@@ -78,6 +78,7 @@ def velocity_scale(scene: SparseView, island: Any, floor: float) -> float:
 
     And no less than what rounding leaves of the difference of speeds.
     """
+    # The largest predicted velocity, or the rounding of what moves together
     scale = floor
     for k in range(island.first, island.first + island.count):
         scale = max(scale, scene.constraints[scene.members[k]].speed)

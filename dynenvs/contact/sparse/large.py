@@ -38,12 +38,14 @@ def solve_large(
         return float(island.residual)
     budget, warm = status.budget, island.residual
     copy_impulses(scene, island, scene.p, scene.kept)
+    # From the last step's impulses, if they are near
     if warm <= REST:
         near = multiply(scene, island, cone, polygon, blocks, warm, NO_SWEEPS, island.newtons + FEW)
         if near <= CERTIFIED_RESIDUAL:
             return near
     # The pyramids' central path leads near the exact cones' answer, too
     status.asked[PATH] += 1
+    # From the path's end, with most of what the budget has left
     near = follow_path(scene, island, cone, polygon, blocks, budget)
     near = multiply(scene, island, cone, polygon, blocks, near, NO_SWEEPS, int(NEAR * budget))
     status.answered[PATH] += 1 if near <= CERTIFIED_RESIDUAL else 0
@@ -56,6 +58,7 @@ def solve_large(
     _clear(scene, island)
     cold = update_velocities(scene, island, cone, polygon, blocks)
     cold = multiply(scene, island, cone, polygon, blocks, cold, SWEEPS, budget)
+    # The best of three; what `p` held if none of them was better
     if cold < min(warm, near):
         status.answered[MULTIPLIERS] += 1 if cold <= CERTIFIED_RESIDUAL else 0
         return cold

@@ -54,6 +54,7 @@ def pose_moments(w: WorldView, scene: SparseView, count: int, first: int) -> Non
         _add_side(w, scene, contact.body_b, contact, -1.0, first, other, planar)
         weigh_rows(w.dofs, w.L, scene, first)
         if _measure(scene, i, first):
+            # From the last step's moments; their turns count in the certificate's scale
             for r in range(d.rows):
                 scene.p[first, r] = (
                     dot3(_axis(contact, r, planar), moments[contact.candidate]) / d.length
@@ -87,6 +88,7 @@ def _add_side(
     """Add sign times the turns of a body about the axes to the rows of a constraint, or to their
     right-hand sides if it turns as it is told.
     """
+    # Up the tree: turns of kinematic joints go to the right-hand side
     rows = scene.constraints[number].rows
     j = w.bodies[body].last
     while j >= 0:
@@ -107,13 +109,16 @@ def _measure(scene: SparseView, index: int, moments: int) -> bool:
     Returns False if nothing can turn there.
     """
     c, d = scene.constraints[index], scene.constraints[moments]
+    # The unit is a length: with it the largest of these rows yields as the contact's own
     most = 0.0
     for r in range(d.rows):
         most = max(most, scene.G[moments, 4 * r])
+    # A coefficient too small to matter, or nothing turns
     if not most * d.roll * d.roll + most * d.friction * d.friction > NIL * c.g:
         return False
     length = math.sqrt(c.g / most)
     d.length, d.friction, d.roll = length, d.friction / length, d.roll / length
+    # Rows of J carry the unit once, G twice
     for r in range(d.rows):
         scene.bias[moments, r] *= length
         for side in range(2):

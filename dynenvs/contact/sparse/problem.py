@@ -35,6 +35,7 @@ SNUG = 1e-9  # gap up to which parts are not to come closer [m]
 def list_trees(dofs: Records, scene: SparseView) -> None:
     """Trees with their coordinates in order, and where each stands; kinematic ones come last."""
     nt = scene.trees.shape[0]
+    # How many coordinates each tree has, and so where each begins
     for t in range(nt):
         scene.trees[t].nv = 0
     for j in range(dofs.shape[0]):
@@ -46,6 +47,7 @@ def list_trees(dofs: Records, scene: SparseView) -> None:
         tree.first, tree.mass_at = first, mass_at
         first += tree.nv
         mass_at += tree.nv * tree.nv
+    # Kinematic coordinates come behind those of all trees
     for j in range(dofs.shape[0]):
         at = first
         if dofs[j].tree >= 0:
@@ -63,6 +65,7 @@ def read_masses(dofs: Records, factors: Floats, scene: SparseView) -> None:
         n = tree.nv
         for k in range(n * n):
             scene.masses[tree.mass_at + k] = 0.0
+        # Outer products of the rows of L, each over the path from a coordinate to the root
         for place in range(n):
             k = scene.coordinates[tree.first + place]
             d = 1.0 / factors[k, k]
@@ -85,6 +88,7 @@ def pose_problem(w: WorldView, scene: SparseView, count: int, dt: float) -> int:
     Impulses start from those of the last step, by feature.
     """
     planar = w.header[0].directions == 2
+    # The shift of tangents needs velocities of all contacts of a pair: first all, then the turns
     # Where impacts cut steps, parts are of many lengths; forces go on through all of them
     last, part = w.status[0].part, 1.0
     if w.header[0].restitution != INELASTIC and last > 0.0:
@@ -106,11 +110,13 @@ def pose_problem(w: WorldView, scene: SparseView, count: int, dt: float) -> int:
 def _pose_contact(w: WorldView, scene: SparseView, index: int, planar: bool, dt: float) -> None:
     contact, c = w.contacts[index], scene.constraints[index]
     _find_drift(w, contact, c)
+    # Without friction the slip bound would be indeterminate: no tangential rows
     contact.tangents = 0 if contact.friction == 0.0 else (1 if planar else 2)
     reference_tangents(contact, planar)
     c.contact, c.rows, c.friction = index, 1 + contact.tangents, contact.friction
     c.moments, c.dry = -1, 0
     c.a, c.b = w.bodies[contact.body_a].tree, w.bodies[contact.body_b].tree
+    # A contact between two parts of one tree has both in the same rows
     for r in range(6):
         for k in range(scene.J.shape[1]):
             scene.J[6 * index + r, k] = 0.0
@@ -122,6 +128,7 @@ def _pose_contact(w: WorldView, scene: SparseView, index: int, planar: bool, dt:
         _add_side(w, scene, contact.body_b, contact, -1.0, 6 * index + 3)
     if c.a < 0:
         _swap_sides(scene.J, c, index)
+    # Predicted velocities, for the slip and the scale; `_keep_offset` leaves what is no J v
     for r in range(3):
         scene.bias[index, r] = row_velocity(scene, index, r, scene.free)
     scene.bias[index, 0] += closing_speed(contact.target, dt)
@@ -137,6 +144,7 @@ def _find_drift(w: WorkView, contact: Any, constraint: Any) -> None:
     constraint.drifts = contact.drifts
     for k in range(3):
         constraint.drift[k] = contact.drift[k] if contact.drifts else 0.0
+    # Bodies that are moved from outside move the surface, as a belt does
     for side in range(2 if w.header[0].nkinematic > 0 else 0):
         body = w.bodies[contact.body_b if side else contact.body_a]
         sign, at, origin = -1.0 if side else 1.0, contact.point, w.pose[body.root].p
@@ -163,6 +171,7 @@ def _add_side(
     origin = w.pose[w.bodies[body].root].p
     px, py, pz = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
     j = w.bodies[body].last
+    # Coordinate by coordinate: velocity of the point, S_v + S_w x r
     while j >= 0 and not w.dofs[j].kinematic:
         w0, w1, w2 = w.S[j, 0], w.S[j, 1], w.S[j, 2]
         vx = sign * (w.S[j, 3] + w1 * pz - w2 * py)
@@ -238,10 +247,12 @@ def _align_tangents(contacts: Records, count: int, scene: SparseView) -> None:
     As in `dynenvs.contact.assembly.rows`, whose comment says why.
     """
     first = integer(0)
+    # A run of contacts of one pair
     while first < count:
         last = first + 1
         while last < count and contacts[last].group == contacts[first].group:
             last += 1
+        # Their slip in the world's axes
         sx, sy, sz = 0.0, 0.0, 0.0
         for i in range(first, last):
             t1, t2 = contacts[i].t1, contacts[i].t2
@@ -249,6 +260,7 @@ def _align_tangents(contacts: Records, count: int, scene: SparseView) -> None:
             sx += a * t1[0] + b * t2[0]
             sy += a * t1[1] + b * t2[1]
             sz += a * t1[2] + b * t2[2]
+        # Along that, as far as it lies in each one's plane
         for i in range(first, last):
             if contacts[i].tangents == 2:
                 t1, t2 = contacts[i].t1, contacts[i].t2
@@ -263,6 +275,7 @@ def _align_tangents(contacts: Records, count: int, scene: SparseView) -> None:
 @inlined
 def turn_rows(contact: Any, scene: SparseView, index: int, cosine: float, sine: float) -> None:
     """Turn a contact's tangents, with their rows and right-hand sides."""
+    # Axes, rows on both sides and right-hand sides turn alike
     for k in range(3):
         a, b = contact.t1[k], contact.t2[k]
         contact.t1[k] = cosine * a + sine * b
@@ -307,6 +320,7 @@ def _recall(memory: Records, contact: Any, part: float, impulses: Floats) -> Non
     """This part of the last step's impulses, along this step's normal and tangents."""
     last = memory[contact.candidate].impulse
     n, t1, t2 = contact.normal, contact.t1, contact.t2
+    # In the world's axes it was kept: tangents have turned since
     impulses[0] = impulses[1] = impulses[2] = 0.0
     for k in range(3):
         impulses[0] += n[k] * last[k]

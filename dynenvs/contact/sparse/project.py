@@ -114,6 +114,7 @@ def _add_carried(w: WorkView, scene: SparseView, index: int) -> None:
         return
     contact = w.contacts[c.contact]
     for r in range(c.rows):
+        # Bodies moved from outside carry what rests on them, belts do not
         direction = contact.normal if r == 0 else (contact.t1 if r == 1 else contact.t2)
         scene.trial[index, r] += dot3(direction, c.drift)
         if contact.drifts:
@@ -206,6 +207,7 @@ def _mark(scene: SparseView, index: int, rows: int) -> float:
 @inlined
 def _correct(w: ModelView, scene: SparseView, dq: Floats) -> bool:
     """The step dq in the model's order; False if an island's factor finds no room or pivot."""
+    # Nothing moves but the islands that have errors
     for j in range(w.header[0].nv):
         dq[j] = scene.off[j] = 0.0
     k = 0
@@ -219,8 +221,10 @@ def _correct(w: ModelView, scene: SparseView, dq: Floats) -> bool:
         assemble(scene, island)
         if not factorise(scene, island):
             return False
+        # The second pass takes what stiff rows have left over
         for _ in range(PASSES):
             _add_step(scene, island)
+        # Back into the model's order
         for a in range(island.first_tree, island.first_tree + island.trees):
             tree = scene.trees[scene.trees_of[a]]
             for j in range(tree.first, tree.first + tree.nv):
@@ -242,6 +246,7 @@ def _largest_error(scene: SparseView, island: Any) -> float:
 @inlined
 def _add_step(scene: SparseView, island: Any) -> None:
     """off += (M + J^T R J)^-1 J^T R (error - J off), over the rows that take part."""
+    # Pulls in proportion to what is left of each error
     for a in range(island.first_tree, island.first_tree + island.trees):
         tree = scene.trees[scene.trees_of[a]]
         for j in range(tree.first, tree.first + tree.nv):

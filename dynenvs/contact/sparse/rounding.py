@@ -30,6 +30,7 @@ def is_rounding(scene: SparseView, island: Any, residual: float) -> bool:
     """
     if not residual <= SUSPECT:
         return False
+    # Sums of magnitudes in place of sums: nothing cancels in them
     for k in range(island.first_tree, island.first_tree + island.trees):
         tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
@@ -38,6 +39,7 @@ def is_rounding(scene: SparseView, island: Any, residual: float) -> bool:
         i = scene.members[k]
         for r in range(scene.constraints[i].rows):
             _add_sizes(scene, i, r, abs(scene.p[i, r]))
+    # What a rounding of each impulse could make of a row's velocity
     most = 0.0
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]

@@ -33,8 +33,10 @@ def solve_small(w: WorldView, number: int, rungs: int) -> int:
     """
     scene = w.scene
     island, polygon, cone = scene.islands[number], polygon_of(w), cone_of(w)
+    # No room in the dense arrays: the island is none of theirs
     if island.count > w.blocks.shape[0] or _count_rows(scene, island) > w.G.shape[0]:
         return NOT_DONE
+    # The island as a dense problem
     rows = _list_blocks(scene, island, w)
     _fill(scene, island, w)
     n, scale = island.count, island.scale
@@ -42,8 +44,10 @@ def solve_small(w: WorldView, number: int, rungs: int) -> int:
         done = solve_with_reserves(w, n, rows, cone, scale)
     else:
         done = solve_rows(w, n, rows, cone, rungs, 0, scale)
+    # The quick methods only promise what they have certified
     if rungs == QUICK and done != CERTIFIED:
         return NOT_DONE
+    # Judged again by velocities of the trees: the dense ones carry the rounding of G
     _exchange(scene, island, w)
     residual = update_velocities(scene, island, cone, polygon, w.blocks)
     if residual < island.residual:
@@ -79,9 +83,11 @@ def _list_blocks(scene: SparseView, island: Any, w: WorkView) -> int:
     for k in range(island.count):
         i = scene.members[island.first + k]
         c, block = scene.constraints[i], w.blocks[k]
+        # A block for each constraint; moments follow their contact's rows
         block.row, block.tangents, block.friction = r, c.rows - 1, c.friction
         block.reserve, block.corners, block.dry = c.reserve, 0, 0
         block.mode = STICK if scene.p[i, 0] > 0.0 else OPEN
+        # Dry joints start at the bound at which they were
         if c.contact == DRY:
             block.dry, block.mode = 1, STICK
             if abs(scene.p[i, 0]) >= AT_BOUND * c.reserve:
@@ -149,6 +155,7 @@ def _fill_rows(scene: SparseView, island: Any, w: WorkView, index: int, first: i
 def _coupling(scene: SparseView, index: int, row: int, second: int, column: int) -> float:
     """Velocity of a row of constraint `index` by a unit of impulse along `column` of `second`."""
     total = 0.0
+    # J of one constraint times Z of the other, over the trees that they share
     for side in range(2):
         own = scene.constraints[index].b if side else scene.constraints[index].a
         for other_side in range(2):

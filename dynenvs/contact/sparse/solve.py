@@ -31,6 +31,7 @@ def pose_islands(w: WorldView, count: int, dt: float) -> int:
 
     dt: length of the step, or 0 in an impact, in which no gap closes
     """
+    # Trees and their masses, the constraints, and what impulses along them do
     scene = w.scene
     list_trees(w.dofs, scene)
     for k in range(w.header[0].nv):
@@ -42,6 +43,7 @@ def pose_islands(w: WorldView, count: int, dt: float) -> int:
         n = pose_dry(w, scene, n, dt)
     if w.header[0].moments:
         pose_moments(w, scene, count, n)
+    # Islands, and which of them have moments
     islands = find_islands(scene, n)
     scene.islands[islands].count = 0
     for k in range(islands):

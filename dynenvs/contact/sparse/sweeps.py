@@ -39,10 +39,12 @@ def _relax(scene: SparseView, index: int, cone: int, polygon: Records) -> None:
     c, p, G = scene.constraints[index], scene.p[index], scene.G[index]
     if not G[0] > 0.0:  # nothing moves it
         return
+    # The normal impulse that stops its approach, or none
     u = row_velocity(scene, index, 0, scene.v) + scene.bias[index, 0]
     add_impulse(scene, index, 0, max(p[0] - u / G[0], 0.0) - p[0])
     if c.rows == 1:
         return
+    # Friction within its bound, which follows the impulse that has just changed
     bound = c.friction * (p[0] + c.reserve)
     g = G[4] if c.rows == 2 else max(G[4], G[8])
     g = max(g, 1e-9 * G[0])
@@ -51,6 +53,7 @@ def _relax(scene: SparseView, index: int, cone: int, polygon: Records) -> None:
         add_impulse(scene, index, 1, min(max(y1, -bound), bound) - p[1])
         return
     y2 = p[2] - (row_velocity(scene, index, 2, scene.v) + scene.bias[index, 2]) / g
+    # The nearest point of the disc, or of the polygon
     if cone == CONE:
         size = math.sqrt(y1 * y1 + y2 * y2)
         share = bound / size if size > bound else 1.0
@@ -74,12 +77,15 @@ def _relax_moments(scene: SparseView, index: int) -> None:
     """The moments nearest to what stops the turns, for the normal impulse as it is."""
     j = scene.constraints[index].moments
     d, q, G = scene.constraints[j], scene.p[j], scene.G[j]
+    # A row that yields next to nothing would ask for any moment
     least = 1e-9 * d.g
+    # About the normal
     bound = d.friction * scene.p[index, 0]
     y0 = q[0] - (row_velocity(scene, j, 0, scene.v) + scene.bias[j, 0]) / max(G[0], least)
     add_impulse(scene, j, 0, min(max(y0, -bound), bound) - q[0])
     if d.rows == 1:
         return
+    # About the tangents: one disc for both
     bound = d.roll * scene.p[index, 0]
     g = max(max(G[4], G[8]), least)
     y1 = q[1] - (row_velocity(scene, j, 1, scene.v) + scene.bias[j, 1]) / g

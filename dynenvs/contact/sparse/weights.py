@@ -44,9 +44,11 @@ def align_with_slip(
 def weigh_rows(dofs: Records, factors: Floats, scene: SparseView, index: int) -> None:
     """Z and G of constraint `index`."""
     c = scene.constraints[index]
+    # Row and law as blocks know them
     c.row, c.tangents, c.reserve = 3 * index, c.rows - 1, 0.0
     for k in range(9):
         scene.G[index, k] = 0.0
+    # Z and the own block of G, side by side: J and Z of the same tree
     for side in range(2 if c.b >= 0 else 1):
         tree = scene.trees[c.b if side else c.a]
         row = 6 * index + 3 * side
@@ -56,6 +58,7 @@ def weigh_rows(dofs: Records, factors: Floats, scene: SparseView, index: int) ->
             for b in range(c.rows):
                 for k in range(tree.nv):
                     scene.G[index, 3 * a + b] += scene.J[row + a, k] * scene.Z[row + b, k]
+    # One measure of how it yields, for penalties and moments
     c.g = (scene.G[index, 0] + scene.G[index, 4] + scene.G[index, 8]) / c.rows
 
 
