@@ -42,6 +42,7 @@ def bias_forces(w: WorldView, v: Floats) -> None:
 @kernel
 def _passes(w: WorldView, v: Floats) -> None:
     nb, g = w.header[0].nb, w.header[0].gravity
+    # The world falls upwards: gravity needs no force of its own
     world = w.body[0]
     for k in range(6):
         world.v[k] = world.a[k] = 0.0
@@ -52,6 +53,7 @@ def _passes(w: WorldView, v: Floats) -> None:
         origin = w.pose[body.root].p
         move_body(body, w.body[body.parent], w.pose[i], origin, v, w.S, w.body[i])
         _load(body, w.mass_scale[i], w.wrench[i], origin, w.pose[i], w.body[i])
+    # Forces from tips to base
     for i in range(nb - 1, 0, -1):
         body, f = w.bodies[i], w.body[i].f
         for j in range(body.v_at, body.v_at + body.nv):

@@ -28,6 +28,7 @@ def factor(w: ModelView, M: Floats, factors: Floats) -> bool:
 def factor_in_place(dofs: Records, factors: Floats) -> bool:
     """The same for a matrix that lies in L already."""
     for k in range(dofs.shape[0] - 1, -1, -1):
+        # An infinite mass: nothing is subtracted from what carries it
         if dofs[k].kinematic:
             factors[k, k] = 0.0
             continue
@@ -38,6 +39,7 @@ def factor_in_place(dofs: Records, factors: Floats) -> bool:
         factors[k, k] = inverse
         i = dofs[k].parent
         while i >= 0:
+            # Rows that are whole up to here in blocks, the rest along the tree
             ratio = factors[k, i] * inverse
             whole = dofs[i].whole
             add_multiple(factors, i, factors, k, 0, whole, -ratio)

@@ -120,9 +120,11 @@ def _spin_base(
 ) -> Three:
     """The angular velocity w+ of I w+ + own = exp(-half w+) L, from the guess w."""
     for _ in range(NEWTON_STEPS):
+        # The momentum as seen after half of the turn at the present guess
         b = turned_back(momentum, scaled(half, w))
         miss = plus(plus(b, -1.0, own), -1.0, symmetric(diagonal, off, w))
         ex, ey, ez = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+        # Newton's matrix by columns: the inertia, and how the turn moves the momentum
         change = solved(
             plus(symmetric(diagonal, off, ex), -half, cross(b, ex)),
             plus(symmetric(diagonal, off, ey), -half, cross(b, ey)),
@@ -174,8 +176,10 @@ def fly_tree(w: WorldView, index: int, start: Floats, flown: Floats, dt: float) 
     x, y, z = rotate(F, w.v_new[v_at : v_at + 3])
     inner = into_body(R, plus(entries(note, END + VELOCITY), -1.0, (x, y, z)))
     inner = plus(inner, -1.0, cross(w1, c))
+    # The turn that gives this shape the momentum that it must have
     found = _spin_base(diagonal, off, own, L, w1, 0.5 * dt)
     put_entries(w.v_new, v_at + 3, found)
+    # Orientation: half a step with the old turn, the correction, half a step with the new one
     q = w.q[at + 3 : at + 7]
     x, y, z = scaled(0.5 * dt, w0)
     rotate_quaternion(start[at + 3 : at + 7], x, y, z, q)

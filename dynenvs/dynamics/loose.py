@@ -99,6 +99,7 @@ def spin(
         miss = _missed(diagonal, off, rotor, w, d, push, dt)
         if not size(change) > ROUNDING * size(mean):
             break
+    # What is still missing against the size of the terms: rounding grows with these
     mean = plus(w, 0.5, d)
     L = symmetric(diagonal, off, mean)
     terms = size(push) + size(_moved(diagonal, off, rotor, d))
@@ -148,6 +149,7 @@ def fly(w: WorldView, index: int, start: Floats, dt: float, q: Floats) -> None:
     """
     body = w.bodies[index]
     at, v_at = body.q_at, body.v_at
+    # Change of the centre's velocity, not of the origin's, which the turn moves besides
     c = center(w.pose[index], w.body[index], w.pose[index])
     v0, v1 = entries(w.v, v_at), entries(w.v_new, v_at)
     w0, w1 = entries(w.v, v_at + 3), entries(w.v_new, v_at + 3)

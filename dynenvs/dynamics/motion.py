@@ -109,6 +109,7 @@ def move_body(
 
     up, work: BODY_WORK of its parent and its own; origin: the tree's
     """
+    # The parent's motion; the joint adds its own, and the product of both
     turn, slide = entries(up.v, 0), entries(up.v, 3)
     spin, rise = entries(up.a, 0), entries(up.a, 3)
     j = body.v_at
@@ -132,6 +133,7 @@ def move_body(
     put_entries(work.v, 3, slide)
     put_entries(work.a, 0, spin)
     put_entries(work.a, 3, rise)
+    # Spherical and free joints have columns that turn with the body: they go one by one
     if body.nv > 1:
         joint_axes(body, pose, origin, axes)
         _move_freely(body, v, axes, work)
@@ -190,10 +192,12 @@ def _weigh(body: Any, scale: float, pose: Any, origin: Floats, work: Any) -> Non
         scale * dot(Bx, z) - h[0] * c[2],
         scale * dot(Bx, y) - h[0] * c[1],
     )
+    # In place: the upper triangle is all that is ever read
     work.mc = mass
     put_entries(work.hc, 0, h)
     work.Ic[0, 0], work.Ic[1, 1], work.Ic[2, 2] = diagonal
     work.Ic[1, 2], work.Ic[0, 2], work.Ic[0, 1] = off
+    # f = I a + v x* I v
     turn, slide = entries(work.v, 0), entries(work.v, 3)
     spin, rise = entries(work.a, 0), entries(work.a, 3)
     I = Inertia(mass, h, diagonal, off)
@@ -255,6 +259,7 @@ def _mass_row(
     dofs: Records, coordinate: int, inertia: Inertia, axes: Floats, dt: float, M: Floats
 ) -> None:
     """Row `coordinate` of M^: S_k . (Ic S_j) for k on the way from `coordinate` to the root."""
+    # Ic S_j is the force that moves all that the joint carries; each ancestor's axis takes its part
     axis = entries(axes[coordinate], 0), entries(axes[coordinate], 3)
     force = _inertia_times(inertia, axis[0], axis[1])
     for k in range(coordinate):

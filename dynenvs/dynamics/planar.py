@@ -32,10 +32,12 @@ def planar_passes(
     # Pass 1: velocities, bias accelerations and body forces, base to tips
     for i in range(1, bodies.shape[0]):
         body, work, pose = bodies[i], works[i], poses[i]
+        # The parent's motion: turn rate about y, velocity in the plane
         up, origin = works[body.parent], poses[body.root].p
         turn, vx, vz = up.v[1], up.v[3], up.v[5]
         spin, ax, az = up.a[1], up.a[3], up.a[5]
         if body.nv > 0:
+            # Its own joint adds to it
             j, rate = body.v_at, v[body.v_at]
             axis = axes[j]
             axis[0] = axis[1] = axis[2] = axis[4] = 0.0
@@ -55,6 +57,7 @@ def planar_passes(
         work.v[0] = work.v[2] = work.v[4] = 0.0
         work.v[1], work.v[3], work.v[5] = turn, vx, vz
         work.a[1], work.a[3], work.a[5] = spin, ax, az
+        # Inertia and force at the tree's origin, as far as the plane sees them
         mass = body.mass * w.mass_scale[i]
         fy, fx, fz = 0.0, 0.0, 0.0
         hx, hz, moment = 0.0, 0.0, 0.0
@@ -80,6 +83,7 @@ def planar_passes(
         body, work = bodies[i], works[i]
         mass, hx, hz, moment = work.mc, work.hc[0], work.hc[2], work.Ic[1, 1]
         fy, fx, fz = work.f[1], work.f[3], work.f[5]
+        # The row of M^ and the bias of its one coordinate
         if body.nv > 0:
             j = body.v_at
             dof = dofs[j]
@@ -94,6 +98,7 @@ def planar_passes(
             while k >= 0:
                 M[j, k] = axes[k, 1] * iy + axes[k, 3] * ix + axes[k, 5] * iz
                 k = dofs[k].parent
+        # One origin a tree: sums without transformation
         if body.parent > 0:
             up = works[body.parent]
             up.mc += mass

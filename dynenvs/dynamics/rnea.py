@@ -33,6 +33,7 @@ def rnea_passes(w: WorldView, accelerations: Floats, moving: bool, tau: Floats) 
         body = w.bodies[i]
         work = w.body[i]
         parent = w.body[body.parent]
+        # With velocity products alone first: v x S qd of each joint
         for k in range(6):
             work.a[k] = parent.a[k] + work.c[k]
         if moving:

@@ -60,6 +60,7 @@ def _top(w: WorkView, index: int) -> Top:
     c = center(pose, work, w.pose[body.root])
     diagonal, off = inertia(pose, work)
     at = _turns_at(body)
+    # About a ball's centre: Steiner's term
     if body.joint != FREE:
         arm, square = scaled(work.mc, c), dot(c, c)
         around = scaled(work.mc * square, (1.0, 1.0, 1.0))
@@ -79,6 +80,7 @@ def _turns_at(body: Any) -> int:
 @kernel
 def add_spins(w: WorkView, v: Floats, sign: float, force: Floats) -> None:
     """force += sign * (w x I w) of all bodies that spin, shape (nv,); v: velocities, (nv,)."""
+    # What the bias force has of this is taken out, or put back, by its sign
     for i in range(1, w.header[0].nb):
         if w.bodies[i].spins:
             at, top = _turns_at(w.bodies[i]), _top(w, i)
@@ -102,6 +104,7 @@ def spin_on(w: WorldView, dt: float) -> bool:
         if not body.spins:
             continue
         top, at = _top(w, i), _turns_at(body)
+        # The whole velocity turns freely; what the push alone would turn by is left out
         start, pushed = entries(w.v, at), entries(w.v_free, at)
         end, fine = _turn_freely(top, pushed, dt)
         push = plus(pushed, -1.0, start)
@@ -109,6 +112,7 @@ def spin_on(w: WorldView, dt: float) -> bool:
         end = plus(end, -1.0, plus(alone, -1.0, push))
         found = found and fine and too
         put_entries(w.v_free, at, end)
+        # The origin of a free body goes round its centre, which keeps its velocity
         if body.joint == FREE:
             c = top.c
             change = plus(cross(pushed, c), dt, cross(start, cross(start, c)))
@@ -122,6 +126,7 @@ def spin_on(w: WorldView, dt: float) -> bool:
 @kernel
 def _turn_freely(top: Top, turn: Three, dt: float) -> tuple[Three, bool]:
     """The angular velocity after a free turn for a time `dt`; whether it is found."""
+    # Short turns: each brings the angular momentum's direction along
     far = abs(dt) * size(turn) / TURN
     parts = 1 + int(far) if far < PARTS else PARTS
     found, push = True, (0.0, 0.0, 0.0)
@@ -146,6 +151,7 @@ def spin_through(w: WorldView, mean: Floats, dt: float) -> bool:
         top, at = _top(w, i), _turns_at(body)
         start, pushed = entries(w.v, at), entries(w.v_free, at)
         push = plus(pushed, -1.0, start)
+        # A body alone has a closed form; others turn half before the push and half after it
         if body.floats == ALONE:
             moment = symmetric(top.diagonal, top.off, push)
             end, fine = spin(top.diagonal, top.off, top.rotor, start, pushed, moment, dt)
@@ -156,6 +162,7 @@ def spin_through(w: WorldView, mean: Floats, dt: float) -> bool:
             fine = fine and too
         found = found and fine
         put_entries(w.v_free, at, end)
+        # The centre's velocity stays: the origin's is put right
         if body.joint == FREE:
             old = swing(top.c, start, pushed, entries(mean, at), dt)
             middle = plus(start, 0.5, plus(end, -1.0, start))
@@ -169,6 +176,7 @@ def spin_through(w: WorldView, mean: Floats, dt: float) -> bool:
 def _damped_less(w: ModelView, top: Top, at: int, change: Three, dt: float) -> Three:
     """By how much less dampers push that see a velocity changed so: M^ x = dt D change."""
     a, b, c = w.dofs[at], w.dofs[at + 1], w.dofs[at + 2]
+    # The ball's own part of M^, with what dampers and springs add
     t = damped_time(w, dt)
     add_x = a.armature + t * (a.damping + t * a.stiffness)
     add_y = b.armature + t * (b.damping + t * b.stiffness)

@@ -32,6 +32,7 @@ def stretch(w: ModelView, q: Floats, coordinate: int) -> float:
     dof, body = w.dofs[coordinate], w.bodies[w.dofs[coordinate].body]
     if body.nv == 1:
         return float(q[dof.q_at] - dof.reference)
+    # Balls and free joints: the rotation vector from the reference, one entry a coordinate
     k, at = coordinate - body.v_at, body.q_at
     if body.joint == FREE:
         if k < 3:

@@ -43,6 +43,7 @@ def turn_joints(bodies: Records, poses: Records, q: Floats) -> None:
 
     Where all axes from the root on are parallel, the sum of their angles; q has shape (nq,).
     """
+    # Angles first, along chains of parallel axes as sums: fewer sines, and no product of rotations
     last = bodies.shape[0] - 1
     reached = True
     for i in range(1, last + 1):
@@ -52,12 +53,14 @@ def turn_joints(bodies: Records, poses: Records, q: Floats) -> None:
             angle += body.sign * q[body.q_at] if body.parallel else q[body.q_at]
         poses[i].angle = angle
         reached = reached and within_reach(angle)
+    # Four at a time; the last ones are repeated where fewer are left
     for i in range(1, last + 1, WIDTH):
         a, b = poses[i], poses[min(i + 1, last)]
         c, d = poses[min(i + 2, last)], poses[min(i + 3, last)]
         (
             a.sine, b.sine, c.sine, d.sine, a.cosine, b.cosine, c.cosine, d.cosine,
         ) = sines_cosines(a.angle, b.angle, c.angle, d.angle)  # fmt: skip
+    # Angles of more than 1e5 quarter turns are reduced one by one
     if not reached:
         for i in range(1, last + 1):
             poses[i].sine, poses[i].cosine = sine_cosine(poses[i].angle)

@@ -98,6 +98,7 @@ def update_inertias(w: WorkView, mass_scale: Floats) -> None:
         work = w.body[i]
         mass = body.mass * mass_scale[i]
         work.m = mass
+        # Massless: no inertia, and nothing to turn
         if mass == 0.0:
             for r in range(3):
                 work.h[r] = 0.0
@@ -165,6 +166,7 @@ def add_point_row(
     w: WorkView, body: int, point: Floats, direction: Floats, scale: float, row: Floats
 ) -> None:
     """row += scale * direction^T J_point: a material point's velocity along it, shape (nv,)."""
+    # Without a coordinate on its way the body stands still
     j = last_dof(w, body)
     if j < 0:
         return
@@ -207,6 +209,7 @@ def point_bias_acceleration(w: WorkView, body: int, point: Floats, out: Floats) 
     out[0] = out[1] = out[2] = 0.0
     origin = w.pose[w.bodies[body].root].p
     x, y, z = point[0] - origin[0], point[1] - origin[1], point[2] - origin[2]
+    # Velocity of the point, which the body's turn bends
     v = w.body[body].v
     px = v[3] + v[1] * z - v[2] * y
     py = v[4] + v[2] * x - v[0] * z
@@ -214,6 +217,7 @@ def point_bias_acceleration(w: WorkView, body: int, point: Floats, out: Floats) 
     out[0] = v[1] * pz - v[2] * py
     out[1] = v[2] * px - v[0] * pz
     out[2] = v[0] * py - v[1] * px
+    # Products of all joints on the way, at the point
     i = body
     while i > 0:
         c = w.body[i].c

@@ -28,6 +28,7 @@ def turn_about(rotation: Floats, body: Any, sine: float, cosine: float, out: Flo
 
     All factors are read before anything is written, so that no load waits for a store.
     """
+    # R_tree R_joint entry by entry
     s, c, rest, even, odd = sine, cosine, body.rest, body.even, body.odd
     t00 = rest[0, 0] + c * even[0, 0] + s * odd[0, 0]
     t01 = rest[0, 1] + c * even[0, 1] + s * odd[0, 1]
@@ -51,6 +52,7 @@ def turn_about_principal(
 ) -> None:
     """`turn_about` for an axis x, y or z (1, 2, 3): one column stays; the same bits."""
     axis = body.principal
+    # The other two columns turn in their plane
     j, k = (1, 2) if axis == 1 else ((2, 0) if axis == 2 else (0, 1))
     kept = axis - 1
     t = sine * body.odd[k, j]
@@ -65,6 +67,7 @@ def turn_about_principal(
 def turn_by_quaternion(rotation: Floats, q: Floats, first: int, out: Floats) -> None:
     """out = R times the rotation of the quaternion q_first ..., normalised on the way."""
     w, x, y, z = q[first], q[first + 1], q[first + 2], q[first + 3]
+    # Twice over the square of its length: no root, and any length will do
     s = 2.0 / (w * w + x * x + y * y + z * z)
     t00 = 1.0 - s * (y * y + z * z)
     t01 = s * (x * y - w * z)
@@ -91,6 +94,7 @@ def rotate_quaternion(quaternion: Floats, rx: float, ry: float, rz: float, out: 
     # sin(half) / angle, by its series where the quotient loses digits
     k = sin(half) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
     x, y, z = k * rx, k * ry, k * rz
+    # Hamilton's product, then to length one again: rounding would let it creep
     a, b, d, e = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
     w1 = a * c - b * x - d * y - e * z
     x1 = a * x + b * c + d * z - e * y
@@ -106,10 +110,12 @@ def rotate_quaternion(quaternion: Floats, rx: float, ry: float, rz: float, out: 
 @inlined
 def rotation_vector(a: Floats, b: Floats, out: Floats) -> None:
     """The body-fixed rotation vector r [rad] with b = a * exp(r / 2), |r| <= pi."""
+    # a^-1 b
     w = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]
     x = a[0] * b[1] - a[1] * b[0] - a[2] * b[3] + a[3] * b[2]
     y = a[0] * b[2] - a[2] * b[0] - a[3] * b[1] + a[1] * b[3]
     z = a[0] * b[3] - a[3] * b[0] - a[1] * b[2] + a[2] * b[1]
+    # q and -q are one rotation: take the one of at most half a turn
     if w < 0.0:
         w, x, y, z = -w, -x, -y, -z
     sine = math.sqrt(x * x + y * y + z * z)
@@ -124,6 +130,7 @@ def _turn(
     w0: float, x0: float, y0: float, z0: float, rx: float, ry: float, rz: float, nearest: bool
 ) -> tuple[float, float, float]:
     """The rotation vector t [rad] with q0 = exp(r / 2) * exp(t / 2), nearest: |t| <= pi."""
+    # exp(-r / 2), with the series where the quotient loses digits
     angle = math.sqrt(rx * rx + ry * ry + rz * rz)
     c = cos(0.5 * angle)
     k = sin(0.5 * angle) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0

@@ -41,6 +41,7 @@ def solve_active_set(
     columns = work.integers[COLUMNS]
     right = work.vectors[RIGHT]
     x = work.vectors[BASIC_Z]
+    # The block of basic rows and columns
     k = integer(0)
     for i in range(size):
         if basis[i] != 0:
@@ -52,6 +53,7 @@ def solve_active_set(
     if factorise(work.matrices[FACTOR], k, work.integers[ORDER]) < SMALLEST_PIVOT:
         return False
     solve_basis(A, b, k, k, right, x, careful, work)
+    # Tiny negative values are rounding of zeros: an answer with them would be judged as bad
     largest = 0.0
     for j in range(k):
         largest = max(largest, abs(x[j]))

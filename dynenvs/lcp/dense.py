@@ -34,6 +34,7 @@ def factorise(matrix: Matrix, size: int, order: Integers) -> float:
     Returns the smallest pivot divided by the largest entry: 0 for a singular block, and the
     factors are then useless.
     """
+    # The largest entry: pivots are judged against it
     largest = 0.0
     for i in range(size):
         order[i] = i
@@ -71,6 +72,7 @@ def _pivot(matrix: Matrix, row: int, size: int, order: Integers) -> float:
 
     Returns its magnitude.
     """
+    # Partial pivoting, along the row: the transpose is what is stored
     best = row
     largest = abs(matrix[row, row])
     for j in range(row + 1, size):
@@ -95,6 +97,7 @@ def substitute(factors: Matrix, size: int, order: Integers, right: Vector, x: Ve
 
     right, x: shape (>= size,)
     """
+    # Rows in the order that pivoting gave
     for i in range(size):
         x[i] = right[order[i]]
     # By columns of L and U: the updates of one do not wait for each other, as those of a sum would.
@@ -115,9 +118,9 @@ def factorise_symmetric(matrix: Matrix, size: int) -> None:
     """Overwrite a positive definite leading block by L (unit diagonal, below), D^-1 and D L^T.
 
     matrix: shape (>= size, >= size), only its upper triangle is read.  A pivot that rounding has
-        made
-    zero or negative gives way to nothing: its unknown stays zero.
+        made zero or negative gives way to nothing: its unknown stays zero.
     """
+    # Two columns at a time; symmetric, so the triangle below is only written
     for k in range(0, size, 2):
         first = _invert(matrix, k)
         if k + 1 == size:
@@ -148,6 +151,7 @@ def _invert(matrix: Matrix, index: int) -> float:
 @kernel
 def substitute_symmetric(factors: Matrix, size: int, right: Vector, x: Vector) -> None:
     """Solve K x = right with the factors of K from `factorise_symmetric`; shape (>= size,)."""
+    # Forward, then D^-1, then back
     for i in range(size):
         x[i] = right[i]
     for k in range(size):
@@ -167,6 +171,7 @@ def multiply(matrix: Matrix, rows: int, columns: int, x: Vector, out: Vector) ->
 
     Each sum runs in order; four of them run side by side, since each waits for its last addition.
     """
+    # Four rows at a time
     whole = rows - rows % 4
     for i in range(0, whole, 4):
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -190,6 +195,7 @@ def add_product(high: float, low: float, a: float, x: float) -> tuple[float, flo
 
     (Ogita, Rump, Oishi, Accurate Sum and Dot Product, 2005, alg. 5.3, with Dekker's product.)
     """
+    # Dekker: each factor in two halves of 26 bits, whose products are exact
     product = a * x
     split = 134217729.0 * a  # 2^27 + 1
     a_high = split - (split - a)
@@ -198,6 +204,7 @@ def add_product(high: float, low: float, a: float, x: float) -> tuple[float, flo
     x_high = split - (split - x)
     x_low = x - x_high
     error = a_low * x_low - (((product - a_high * x_high) - a_low * x_high) - a_high * x_low)
+    # Knuth's sum, with what it rounds away
     total = high + product
     part = total - high
     return total, low + (error + ((high - (total - part)) + (product - part)))
@@ -270,6 +277,7 @@ def solve_basis(
     factors, basis = work.matrices[FACTOR], work.matrices[UNFACTORED]
     defect = work.vectors[DEFECT]
     correction = work.vectors[CORRECTION]
+    # A first solution, then what it misses, solved for with the same factors
     substitute(factors, size, order, right, x)
     for _ in range(3 if careful else 1):
         for i in range(size):

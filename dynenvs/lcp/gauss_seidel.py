@@ -29,7 +29,7 @@ def _block_problem(
 ) -> int:
     """Write the LCP of one block, for the present values of the others, into `work`.
 
-    Returns its count; MEMBERS says which variables it has.
+    Returns its size; MEMBERS says which variables it has.
     """
     members = work.integers[MEMBERS]
     inner_matrix = work.matrices[BLOCK_MATRIX]
@@ -40,6 +40,7 @@ def _block_problem(
         if block[i] == label:
             members[count] = i
             count += 1
+    # The others' values count as constants: they go into the offset
     for p in range(count):
         i = members[p]
         total = b[i]
@@ -67,12 +68,12 @@ def gauss_seidel(
 ) -> tuple[int, int]:
     """Sweep over the blocks from z = 0, until no variable changes by more than `tolerance`.
 
-    A: shape (>= count, >= count), equilibrated; b: shape (>= count,)
-    block: shape (>= count,), the label 0, 1, ... of each variable's block; negative labels are
+    A: shape (>= size, >= size), equilibrated; b: shape (>= size,)
+    block: shape (>= size,), the label 0, 1, ... of each variable's block; negative labels are
         skipped
     sweeps: greatest number of sweeps; tolerance: in the unit of z
-    z: shape (>= count,), receives the answer; a block whose own LCP is not solved keeps its values
-    basis: shape (>= count,), receives 1 where z > 0, else 0
+    z: shape (>= size,), receives the answer; a block whose own LCP is not solved keeps its values
+    basis: shape (>= size,), receives 1 where z > 0, else 0
     Returns (SOLVED if the changes fell below the tolerance, or PIVOT_LIMIT; number of sweeps).
     """
     members = work.integers[MEMBERS]
@@ -89,6 +90,7 @@ def gauss_seidel(
     while used < sweeps:
         used += 1
         change = 0.0
+        # Each block's own LCP, exactly; where that fails its values stay
         for label in range(labels):
             count = _block_problem(A, b, size, block, label, z, work)
             status, _ = tableau_lemke(
@@ -108,6 +110,7 @@ def gauss_seidel(
                     z[i] = inner_z[p]
         if change <= tolerance:
             break
+    # The basis for those who solve again
     for i in range(size):
         basis[i] = 1 if z[i] > 0.0 else 0
     return SOLVED if change <= tolerance else PIVOT_LIMIT, used

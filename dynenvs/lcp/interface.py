@@ -106,6 +106,7 @@ def solve_lcp(
     Raises:
         ValueError: wrong shapes, labels, methods or limits, or entries that are not finite.
     """
+    # Arguments that do not go with the method are errors, not ignored
     if method != CASCADE and method not in METHODS:
         choice = ", ".join([CASCADE, *METHODS])
         raise ValueError(f"unknown method {method!r}; choose from: {choice}")
@@ -121,6 +122,7 @@ def solve_lcp(
     if guess is not None:
         active[:] = _vector(guess, "guess", n, "true where z is positive").astype(np.bool_)
     block, z, work, rung = _labels(blocks, n), np.zeros(n), workspace(n), None
+    # Compiled before it is called: its time is told
     if method == CASCADE:
         cascade = matrix, vector, n, float(scale), active, guess is not None, block, z, work
         prepare("the solvers of complementarity problems", [kernels.solve], ())
@@ -132,6 +134,7 @@ def solve_lcp(
         alone = matrix, vector, float(scale), code, most, active, block, z, work
         prepare("the solvers of complementarity problems", [kernels.solve_by], ())
         status, residual, used = kernels.solve_by(*alone)
+    # What is certified is so with all rounding counted
     if status == kernels.CERTIFIED:
         residual = proven_residual(matrix, vector, n, z, kernels.CERTIFIED_RESIDUAL, False, work)
     w = np.zeros(n)

@@ -171,6 +171,7 @@ def _exchange(
     rows = work.integers[ROWS]
     columns = work.integers[COLUMNS]
     tight = work.integers[TIGHT]
+    # A w leaves: its row becomes tight, and its z is next
     if leaving > basic:  # w_i leaves
         row = leaving - m
         tight[row] = 1
@@ -181,6 +182,7 @@ def _exchange(
         _replace_row(rows, m, entering, row)
         tight[entering] = 0
         return row, True, basic, m
+    # A z leaves, or z_0: its w is next, and z_0 has none
     index = columns[leaving] if leaving < basic else -1
     if is_z:
         if leaving < basic:
@@ -188,6 +190,7 @@ def _exchange(
             return index, False, basic, m
         columns[basic] = entering
         return index, False, basic + 1, m
+    # The number of columns shrinks: the last takes the place of the one that left
     if leaving < basic:
         columns[leaving] = columns[basic - 1]
         basic -= 1
@@ -218,6 +221,7 @@ def _directions(
     basic_w = work.vectors[BASIC_W]
     step_w = work.vectors[STEP_W]
     transposed = work.matrices[TRANSPOSED]
+    # The column of what enters: of a z from A, of a w a unit vector
     for i in range(m):
         if is_z:
             right[i] = -transposed[entering, rows[i]]
@@ -234,6 +238,7 @@ def _directions(
         column, step = columns[j], step_z[j]
         for i in range(size):
             step_w[i] += transposed[column, i] * step
+    # Values of the basic w's, each summed in twice the working precision
     for i in range(size):
         if tight[i] == 0:
             basic_w[i] = careful_row(A, cover, columns, basic, m, i, b[i], 1.0, basic_z)
@@ -258,6 +263,7 @@ def _start(
         if b[i] < 0.0 and b[i] / cover[i] <= least:
             least = b[i] / cover[i]
             first = i
+    # One transpose, so that columns are read along rows of memory
     if first >= 0:
         tight[first] = 1
         work.integers[ROWS, 0] = first
@@ -323,6 +329,7 @@ def lemke(
             break
         pivots += 1
         entering, is_z, k, m = _exchange(leaving, entering, is_z, k, work)
+    # The answer, where the basis has one
     for j in range(k):
         basis[columns[j]] = 1
         z[columns[j]] = basic_z[j] if status != SINGULAR else 0.0

@@ -50,6 +50,7 @@ def principal_pivoting(
         for j in range(size):
             T[i, j] = A[i, j]
     pivots, status = 0, PIVOT_LIMIT
+    # The least index that is negative, and the least that can be exchanged with it
     while pivots < limit:
         k = _first_negative(q, size)
         if k < 0:
@@ -62,6 +63,7 @@ def principal_pivoting(
         exchange(T, q, size, size, k, r, scratch)
         pivots += 1
         basis[k] = 1 - basis[k]
+        # Its own diagonal could not be the pivot: two exchanges, of both pairs
         if r != k:
             exchange(T, q, size, size, r, k, scratch)
             pivots += 1
@@ -90,11 +92,13 @@ def _partner(tableau: Matrix, row: int, size: int) -> int:
 
     The exchange goes both ways, so the entry on the other side must not vanish either.
     """
+    # Its own diagonal is the best partner
     largest = 0.0
     for j in range(size):
         largest = max(largest, abs(tableau[row, j]))
     if tableau[row, row] > SMALLEST_PIVOT * largest:
         return row
+    # Else the first that does both ways
     for j in range(size):
         # What is left of T_jk once `row` and j have changed places, times T_kj
         rest = abs(tableau[j, row] * tableau[row, j] - tableau[j, j] * tableau[row, row])

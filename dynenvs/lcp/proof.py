@@ -28,11 +28,11 @@ def proven_residual(
     b_i differs from the given one by no more than the bound, in units of w_i.
 
     The error of a sum w in working precision is at most gamma_n (|A| |z| + |b|), with
-    gamma_n = magnitude u / (1 - magnitude u); in twice the working precision u |w| + gamma_n^2 (|A|
-    |z| + |b|) (Ogita, Rump, Oishi, Accurate Sum and Dot Product, 2005, prop. 5.5).  It is counted,
-    twice over, as part of the residual.
+    gamma_n = n u / (1 - n u); in twice the working precision u |w| + gamma_n^2 (|A| |z| + |b|)
+    (Ogita, Rump, Oishi, Accurate Sum and Dot Product, 2005, prop. 5.5).  It is counted, twice over,
+    as part of the residual.
 
-    A: shape (>= magnitude, >= magnitude); b, z: shape (>= magnitude,)
+    A: shape (>= size, >= size); b, z: shape (>= size,)
     quick: sum in working precision those rows that are within the tolerance even so: the bound is
         then not as tight
     work: with the problem's natural scales in Z_SCALE and W_SCALE
@@ -42,6 +42,7 @@ def proven_residual(
     _strict_units(A, b, size, work.vectors[W_SCALE], work.vectors[DEFECT], unit)
     worst, strays = 0.0, 0.0
     gamma = 2.0 * (size + 2) * ROUNDOFF
+    # w, and what its sum may have rounded
     for i in range(size):
         w, magnitude = b[i], abs(b[i])
         for j in range(size):
@@ -49,15 +50,18 @@ def proven_residual(
             w += product
             magnitude += abs(product)
         bound = gamma * magnitude
+        # Worth summing again with twice the digits
         if not quick or not bound < 0.1 * tolerance * unit[i]:
             w = _careful_sum(A, b, size, z, i)
             bound = 2.0 * ROUNDOFF * abs(w) + gamma * gamma * magnitude
         bound += size * UNDERFLOW
         if not abs(w) + abs(z[i]) + magnitude + z_scale[i] + unit[i] < math.inf:
             return math.inf
+        # Positive: its w must vanish
         if z[i] > 0.0 and z[i] / z_scale[i] > w / unit[i]:
             worst = max(worst, (abs(w) + bound) / unit[i])
             continue
+        # Zero, or as good as zero: w must not be negative
         worst = max(worst, (bound - w) / unit[i], abs(z[i]) / z_scale[i])
         if z[i] != 0.0:  # setting it to zero moves every w
             moved = 0.0
@@ -82,6 +86,7 @@ def _strict_units(
 
     z_unit: shape (>= size,), scratch; w_unit: shape (>= size,), receives the units
     """
+    # One velocity scale: every impulse row has it
     speed = math.inf
     for i in range(size):
         if A[i, i] > 0.0:
@@ -89,6 +94,7 @@ def _strict_units(
     for i in range(size):
         w_unit[i] = w_scale[i] if A[i, i] > 0.0 else min(w_scale[i], speed)
         z_unit[i] = 0.0
+    # Units of impulses, by what they do to rows that have a unit
     for k in range(size):
         if A[k, k] != 0.0 or b[k] != 0.0:
             rate = 1.0 / w_unit[k]
@@ -96,6 +102,7 @@ def _strict_units(
                 z_unit[j] = max(z_unit[j], abs(A[k, j]) * rate)
     for j in range(size):
         z_unit[j] = 1.0 / z_unit[j] if z_unit[j] > 0.0 else math.inf
+    # Rows without one: by the impulses that they feel
     for i in range(size):
         if A[i, i] == 0.0 and b[i] == 0.0:
             row = 0.0

@@ -31,6 +31,7 @@ def solve_in_reserve(
     matrices, vectors, integers: the arrays of a workspace, flat
     pivoting: 0 for the interior-point method, from COVER, else principal pivoting
     """
+    # Flat arrays pass an address; here they have their shapes again
     side = vectors.shape[0] // VECTORS
     work = Workspace(
         matrices.reshape((MATRICES, side, side)),

@@ -26,11 +26,13 @@ def find_root(matrix: Matrix, size: int, A: Matrix, left: Vector) -> int:
     rank = 0
     while rank < A.shape[0]:
         best, most = -1, RELATIVE
+        # The largest share of a diagonal entry that is left: what it leaves behind is rounding
         for i in range(size):
             if matrix[i, i] > 0.0 and left[i] > most * matrix[i, i]:
                 best, most = i, left[i] / matrix[i, i]
         if best < 0:
             break
+        # Its row, less what the rows before have of it
         own = A[rank]
         for i in range(size):
             own[i] = matrix[best, i]

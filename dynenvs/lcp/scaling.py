@@ -29,18 +29,22 @@ def natural_scales(
     Impulse rows: w_scale = s, z_scale = s / A_ii.  Cone rows: w_scale = max_j |A_ij| z_scale_j and
     z_scale = min_j w_scale_j / |A_ji|, j over the impulse rows (s for an empty row or column).
 
-    A: shape (>= size, >= size); b, z_scale, w_scale: shape (>= size,); floor: in the unit of b, 0
-    for none Returns s.
+    A: shape (>= size, >= size); b, z_scale, w_scale: shape (>= size,)
+    floor: in the unit of b, 0 for none
+    Returns s.
     """
+    # One velocity for the whole problem
     s = floor
     for i in range(size):
         s = max(s, abs(b[i]))
     if s == 0.0:
         s = 1.0
+    # Impulse rows by their own diagonal entry
     for i in range(size):
         if A[i, i] > 0.0:
             w_scale[i] = s
             z_scale[i] = s / A[i, i]
+    # Cone rows by the impulses that bound them and the velocities that they shift
     for i in range(size):
         if not A[i, i] > 0.0:
             row = 0.0
@@ -78,6 +82,7 @@ def certificate(
         else:
             for j in range(size):
                 w += A[i, j] * z[j]
+        # Sums of magnitudes: NaN and infinity fail the same test
         both = abs(w) + abs(z[i])
         if not both < math.inf:
             return math.inf
@@ -117,6 +122,7 @@ def equilibrate(
     Returns beta.
     """
     bits = unit.view(np.int64)
+    # Impulse rows first: cone rows are scaled by them
     for i in range(size):
         if A[i, i] > 0.0:
             unit[i] = A[i, i]
@@ -131,6 +137,7 @@ def equilibrate(
             if largest > 0.0:
                 unit[i] = 1.0 / largest
                 _round_to_power(bits, i)
+    # The scaled problem
     largest = 0.0
     for i in range(size):
         offset[i] = unit[i] * b[i]
@@ -139,6 +146,7 @@ def equilibrate(
             matrix[i, j] = unit[i] * A[i, j] * unit[j]
     if not largest > 0.0:
         return 1.0
+    # Its largest entry, rounded to a power of two in place
     first = offset[0]
     offset[0] = largest
     _round_to_power(offset.view(np.int64), 0)

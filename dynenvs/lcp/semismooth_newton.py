@@ -118,6 +118,7 @@ def _step(A: Matrix, size: int, z: Vector, work: Workspace) -> float:
     gradient, right = work.vectors[CORRECTION], work.vectors[RIGHT]
     for i in range(size):
         gradient[i] = 0.0
+    # K by rows of the generalised Jacobian, transposed; the gradient of the merit beside it
     for i in range(size):
         length = math.sqrt(z[i] * z[i] + w[i] * w[i])
         # At 0 any point of the unit circle around (-1, -1) is in the generalised gradient
@@ -136,6 +137,7 @@ def _step(A: Matrix, size: int, z: Vector, work: Workspace) -> float:
         for i in range(size):
             slope += gradient[i] * step[i]
             squares += step[i] * step[i]
+    # Newton's step does not descend, or there is none: steepest descent
     if not slope < -DESCENT * squares:
         slope = 0.0
         for i in range(size):

@@ -106,6 +106,7 @@ def _prepare(A: Matrix, size: int, rung: int, work: Workspace) -> None:
         shift = FIRST_SHIFT
         for _ in range(rung - REGULARISED):
             shift *= 10.0
+    # The ladder's shift changes diagonals of impulse rows alone: cone rows have none
     for i in range(size):
         if A[i, i] > 0.0:
             matrix[i, i] = unit[i] * A[i, i] * unit[i] + shift
@@ -156,10 +157,12 @@ def _judge(
     for step in range(1 if again else 0, 3):  # as it is, solved again, and more carefully
         if step > 0 and not _polish(A, size, step == 2, work):
             break
+        # In the units of the problem as given
         for i in range(size):
             answer[i] = beta * unit[i] * trial[i]
         seen = certificate(A, b, size, answer, z_scale, w_scale, step == 2)
         residual = seen
+        # What seems good enough must be so with its rounding counted
         if seen <= DEGRADED_RESIDUAL and seen < min(best, bound):
             proven = proven_residual(A, b, size, answer, CERTIFIED_RESIDUAL, True, work)
             if proven > CERTIFIED_RESIDUAL:
@@ -169,6 +172,7 @@ def _judge(
             for i in range(size):
                 z[i] = answer[i]
                 guess[i] = basis[i]
+        # Exact already, or so far off that its basis is no use
         enough = EXACT if step == 0 else CERTIFIED_RESIDUAL
         if residual <= enough or seen > POLISHED_RESIDUAL:
             break

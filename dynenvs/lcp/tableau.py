@@ -105,7 +105,7 @@ def tableau_lemke(
         places_w[i], places_z[i] = -1 - i, i
     columns[size] = 2 * size
     _enter_cover(A, b, cover, size, leaving, T, q)
-    entering = integer(size)  # column of z_0, of code 2 size; w_i has code i, z_i code size + i
+    entering = integer(size)  # column of z_0, of code 2 n; w_i has code i, z_i code n + i
     pivots, status = 1, PIVOT_LIMIT
     while True:
         # The complement of what left enters, and the first variable to reach zero leaves

@@ -179,7 +179,7 @@ def _divide(inertia: Floats, spin: Floats) -> float:
     momentum = entries(spin, 0)
     minors = cross(rows[1], rows[2]), cross(rows[2], rows[0]), cross(rows[0], rows[1])
     det = dot(rows[0], minors[0])
-    for a in range(3):  # I is symmetric, and so are its cofactors
+    for a in range(3):  # the inertia is symmetric, and so are its cofactors
         spin[a] = dot(minors[a], momentum) / det
     return 0.5 * dot(momentum, entries(spin, 0))
 
