@@ -305,8 +305,7 @@ def add_missed_stops(w: WorldView, dt: float) -> int:
             continue
         left, passed = stop_ahead(dof, w.q_new, 0.0, 0.0)
         if left < -MISSED:
-            # It had a row, and was passed all the same: the row is made anew only for the other
-            # stop
+            # Not if it had a row and was passed all the same: another one gains nothing
             gap, sign = stop_ahead(dof, w.q, w.expected[j], dt)
             if sign != passed or not is_limit_near(gap, sign * w.expected[j], dt):
                 missed += 1

@@ -68,6 +68,7 @@ def check_states(header: Any, rows: NDArray[Any], name: str) -> None:
     bounds = _bounds(tuple(int(header[name]) for name in COUNTS))
     for field, path in fields_of(rows.dtype):
         values = rows[path[0]] if len(path) == 1 else rows[path[0]][path[1]]
+        # Whole numbers by their bounds, others by being finite
         if values.dtype.kind == "i":
             low, high = bounds.get(field, ANY)
             right = not values.size or (values.min() >= low and values.max() <= high)
@@ -75,6 +76,7 @@ def check_states(header: Any, rows: NDArray[Any], name: str) -> None:
         else:
             right, wanted = field in OPEN or bool(np.isfinite(values).all()), "finite"  # or bits
         if not right:
+            # The first one that is wrong, for the message
             wrong = ~np.isfinite(values) if wanted == "finite" else (values < low) | (values > high)
             at = np.argwhere(wrong)[0].tolist()
             raise ValueError(

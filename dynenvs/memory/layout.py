@@ -271,6 +271,7 @@ open_work, open_world = opener(WorkView), opener(WorldView)
 
 def fill_places(header: Any) -> None:
     """Lay out the three buffers for the counts already in `header`."""
+    # Sizes that follow from other counts, then the places of all arrays
     header.lcp_size = workspace_size(int(header.nl))
     header.nconstraints = header.nc + header.nlimited + header.ndry + header.nmoments
     header.model_bytes = lay_out(header, _KINDS, "model")
@@ -281,6 +282,7 @@ def fill_places(header: Any) -> None:
 @inlined
 def polygon_of(w: StateView) -> Records:
     """The POLYGON of this world's friction pyramids, shape (1,)."""
+    # One record of them, as a view on its bytes
     polygons = raw(w.polygons, w.header[0].npolygons * POLYGON_SIZE)
     return vector(polygons, w.status[0].polygon * POLYGON_SIZE, 1, POLYGON)
 

@@ -104,6 +104,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
         self.timestep = positive(timestep, "timestep [s]")
         self.max_contacts = max_contacts
         self.sparse_loops = sparse_loops
+        # As they were given: a description repeats them
         self._options: dict[str, Any] = {
             "gravity": tuple(self.gravity.tolist()),
             "directions": self.contact_options.directions,
@@ -143,6 +144,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
             builder._rule(rule.geom_a, rule.geom_b, rule.rule)
         for group in described.self_contacts:
             builder.self_contact(*group)
+        # Bodies first: all else refers to them by name
         builder._add_annotations(
             described.sites,
             described.keyframes,
@@ -152,6 +154,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
         )
         for visual in described.visuals:
             builder.visual(**vars(visual))
+        # What is added later is at zero in these keyframes
         builder._held = len(described.bodies), len(described.actuators)
         builder._held_keyframes = frozenset(builder._keyframes)
         return builder

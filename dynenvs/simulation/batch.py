@@ -83,11 +83,13 @@ def step_worlds(
     buffers: a workspace for each thread; a world whose contacts find no room stays as it was
     outcomes: DONE, STEP_FAILED or STEP_FULL, then contacts and blocks wanted, shape (count, 3)
     """
+    # Their owners outlive the call: no counting of references within it
     packed, rows, buffers = unowned(packed), unowned(rows), unowned(buffers)
     controls = unowned(controls)
     m = open_model(packed)
     h, n = m.header[0], outcomes.shape[0]
     buffer = vector(buffers, thread * (h.workspace_bytes + APART), h.workspace_bytes, np.uint8)
+    # World by world, until no thread has any left
     filling = may_fill(m)
     i = claim(progress, thread, n)
     while i < n:
@@ -95,6 +97,7 @@ def step_worlds(
         if outcome[0] < DONE:
             row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
             w = open_world(packed, row, buffer)
+            # Where room may run out, the state is kept to go back to
             if filling:
                 keep_state(w)
             if outcome[0] == WAITING:
@@ -120,6 +123,7 @@ def begin_worlds(
     fresh: the state of a world that has not begun
     """
     size = open_model(packed).header[0].state_bytes
+    # Nothing is written unless all of it can be
     if not (is_finite(q, who) and is_finite(v, who)):
         return False
     for i in range(who.shape[0]):
@@ -147,6 +151,7 @@ def read_impulses(packed: Bytes, rows: Bytes, sources: Ints, impulses: Matrices)
         for i in range(h.nb):
             for r in range(3):
                 impulses[k, i, r] = 0.0
+        # Only what contacts have touched has anything to tell
         for t in range(w.status[0].touched):
             at = w.touched[t]
             if at < sources.shape[0]:
@@ -155,6 +160,7 @@ def read_impulses(packed: Bytes, rows: Bytes, sources: Ints, impulses: Matrices)
                 f = h.npoints + w.owners[(at - sources.shape[0]) // h.block_slots]
             if f < h.npoints and at >= sources.shape[0]:
                 continue  # the block has been given back
+            # On one body and, with the other sign, on the other
             total, feature = w.memory[at].total, w.features[f]
             for r in range(3):
                 impulses[k, feature.body_a, r] += total[r]
@@ -180,6 +186,7 @@ def read_wrenches(packed: Bytes, rows: Bytes, buffer: Bytes, wrenches: Matrices)
 def add_wrenches(w: WorldView, wrenches: Floats) -> None:
     """The same of one world, shape (nb, 6), whose poses are in the workspace."""
     points, pressed = w.header[0].npoints, False
+    # Points are where they are; slots of pairs have to be found again, if one of them pressed
     for i in range(w.status[0].touched):
         p = w.memory[w.touched[i]].impulse
         loaded = p[0] != 0.0 or p[1] != 0.0 or p[2] != 0.0

@@ -86,6 +86,7 @@ def solve_inverse(
         ahead[j] = w.v[j]
         if w.dofs[j].actuated:
             ahead[j] += lookahead / dt * (v_des[j] - w.v[j])
+    # Where the motion is by then: inertia and bias as they are there
     integrate(w, w.q, w.v, lookahead, w.q_new)
     update_poses(w, w.q_new, w.pose)
     equations_of_motion(w, ahead, dt - lookahead, w.M)
@@ -100,6 +101,7 @@ def solve_inverse(
             w.bias[j] -= w.dofs[j].damping * lookahead / dt * (v_des[j] - w.v[j])
             if abs(v_des[j]) > RESTS:  # dry friction opposes what is wanted
                 w.bias[j] += math.copysign(w.dofs[j].friction, v_des[j])
+    # Contacts are looked for at the start again
     update_poses(w, w.q, w.pose)
     update_velocities(w, w.v)
     # The exact problem first, then the soft one: a single call site keeps compile time down.
@@ -158,11 +160,13 @@ def _prescribe(w: WorldView, v_des: Floats, dt: float) -> bool:
     """
     nv = w.header[0].nv
     for i in range(nv):
+        # Right-hand sides; of actuated rows the wanted change itself
         actuated = w.dofs[i].actuated
         w.v_free[i] = v_des[i] - w.v[i] if actuated else -dt * w.bias[i]
         for j in range(i + 1):
             keep = actuated == 0 and w.dofs[j].actuated == 0
             w.L[i, j] = w.M[i, j] if keep else (1.0 if i == j else 0.0)
+    # What the actuated change does to the others' rows, both triangles of M
     for i in range(nv):
         for j in range(i):
             if w.dofs[i].actuated and not w.dofs[j].actuated:
@@ -176,6 +180,7 @@ def _prescribe(w: WorldView, v_des: Floats, dt: float) -> bool:
 def _soften(w: WorldView, v_des: Floats, dt: float) -> bool:
     """Factors of M^ + P^T P / eps and the velocity without contacts."""
     nv = w.header[0].nv
+    # As stiff as the mean actuated inertia over eps: in units of the model
     trace, actuators = 0.0, 0
     for i in range(nv):
         if w.dofs[i].actuated:
@@ -271,6 +276,7 @@ def inverse_dynamics(
     if (model.dofs["friction"][model.dofs["actuated"] == 0] > 0.0).any():
         raise ValueError("inverse dynamics of unactuated joints with dry friction is not available")
     w = prepare(model, q, v)
+    # The arguments, in the shapes that kernels take
     desired = np.zeros(model.nv)
     desired[model.actuated] = finite_vector(v_des, model.nu, "v_des")
     nf = len(model.features)
@@ -278,6 +284,7 @@ def inverse_dynamics(
     if cost.shape != (nf,) or np.isnan(cost).any() or (cost < 0).any():
         raise ValueError(f"load_cost must have shape ({nf},) and no negative or NaN entry")
     tau, v_new = np.zeros(model.nv), np.zeros(model.nv)
+    # Once more with more room, as long as contacts find too little
     while True:
         call = (
             w, desired, float(period), float(lookahead), cost, tau, v_new

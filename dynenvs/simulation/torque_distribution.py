@@ -48,6 +48,7 @@ def redistribute(w: WorldView, count: int, rows: int, dt: float, cost: Floats) -
     Needs the solved inverse problem.  Returns False where the LCP's own impulses were kept.
     """
     nv = w.header[0].nv
+    # The forces that the motion needs, and what of them the LCP's impulses carry
     _wanted(w, dt)
     wanted, load = w.rhs, w.v_next  # M^ (v+ - v) / dt + bias, and J^T p / dt
     _load(w, rows, nv, dt, load)
@@ -58,6 +59,7 @@ def redistribute(w: WorldView, count: int, rows: int, dt: float, cost: Floats) -
         _load(w, rows, nv, dt, load)
         _world_impulses(w, count, n)
     for j in range(nv):
+        # Motors give what contacts do not
         w.tau[j] = wanted[j] - load[j] if w.dofs[j].actuated else 0.0
     return shared
 
@@ -69,6 +71,7 @@ def _wanted(w: WorldView, dt: float) -> None:
     for i in range(nv):
         w.rhs[i] = w.bias[i]
     for i in range(nv):
+        # M by its lower triangle: each entry serves two rows
         for j in range(i + 1):
             w.rhs[i] += w.M[i, j] * (w.v_new[j] - w.v[j]) / dt
             if j < i:
@@ -105,12 +108,14 @@ def _edges(w: WorldView, count: int, dt: float) -> int:
     for i in range(count):
         contact = w.contacts[i]
         r = contact.row
+        # It parts: it carries nothing
         if _row_velocity(w, r, header.nv) + contact.target / dt > CLOSED:
             continue
         slip = 0.0
         for k in range(contact.tangents):
             slip += _row_velocity(w, r + 1 + k, header.nv) ** 2
         slip = math.sqrt(slip)
+        # One edge without friction, one against the slip where it slides, else those of the pyramid
         if contact.tangents == 0:
             n = _edge(w, n, i, 0.0, 0.0)
         elif slip > SLIDES:
@@ -184,6 +189,7 @@ def _share(w: WorkView, count: int, rows: int, dt: float, cost: Floats) -> bool:
 def _costs(w: WorkView, count: int, cost: Floats, costs: Floats) -> bool:
     """Cost d_g of each edge's impulse; False where no contact acts on an actuator."""
     scale = 0.0
+    # What an edge's unit of impulse would cost the motors: the unit of all costs
     for g in range(count):
         total = 0.0
         for j in range(w.header[0].nv):
@@ -232,6 +238,7 @@ def _slope(w: WorkView, count: int, rows: int, dt: float, dual: Floats, slope: F
     """Gradient of the dual at `dual`, for the edges' impulses in `w.z`."""
     wanted, load = w.rhs, w.v_next
     _row_impulses(w, count, rows, w.z)
+    # Motors' rows have a quadratic cost, the others must keep their load
     _load(w, rows, w.header[0].nv, 1.0, slope)
     for j in range(w.header[0].nv):
         if w.dofs[j].actuated:
@@ -300,6 +307,7 @@ def _length(
 ) -> float:
     """Part of the step, at most 1, that minimises the dual; `fall` is its negated gradient at y."""
     start, bend = 0.0, 0.0  # slope along the step, and its rate without the edges' part
+    # The dual is piecewise quadratic along the step: its slope is piecewise linear
     for j in range(w.header[0].nv):
         start -= fall[j] * change[j]
         if w.dofs[j].actuated:
@@ -307,6 +315,7 @@ def _length(
     free = start
     for g in range(count):
         free -= max(along[g], 0.0) / costs[g] * turn[g]
+    # Newton's method on that slope, kept between two ends by bisection
     low, high, t = 0.0, 1.0, 1.0
     for _ in range(SEARCHES):
         value, rate = free + t * bend, bend
@@ -350,6 +359,7 @@ def _meet_rows(w: WorkView, count: int, rows: int, dt: float) -> None:
         for j in range(w.header[0].nv):
             if w.dofs[j].actuated:
                 continue
+            # What the row misses, and how its loaded edges can make up for it
             miss, size = load[j] * dt, 0.0
             for g in range(count):
                 if w.z[g] > 0.0:
@@ -385,6 +395,7 @@ def _weight(w: ModelView, coordinate: int) -> float:
 @inlined
 def _world_impulses(w: WorldView, count: int, total: int) -> None:
     """Remember the shared impulses of the contacts, world axes."""
+    # What was remembered was the LCP's own: it is replaced
     for i in range(count):
         touch(w, w.contacts[i].candidate)
         memory = w.memory[w.contacts[i].candidate]
