@@ -177,8 +177,8 @@ def _respond(w: WorldView, count: int, rows: int, dt: float, forward: bool, rubs
     """Impulses of the rows and `w.v_new`, on the world's own cone if forward; returns the status.
 
     Twice where the model is refined: the second time with what the first one missed.
-    # Light parts that carry heavy ones: the rows' true velocities differ from G p by rounding
     """
+    # Deep trees: G p has lost digits that the bodies' own equations still have
     refined = w.header[0].refined != 0 and rows > 0 and forward
     if refined and refine_biases(w, count, dt) != REFINED:
         return FAILED

@@ -173,6 +173,7 @@ def kinds_of(function: Callable[..., Any]) -> tuple[dict[str, Kind], Kind | None
     Raises:
         TypeError: an annotation says nothing that such a kernel can take or return.
     """
+    # Annotations in full, with what `Annotated` adds
     hints = get_type_hints(function, include_extras=True)
     result = hints.pop("return", None)
     kinds = {name: _kind(hint, f"{function.__name__}({name})") for name, hint in hints.items()}
@@ -182,6 +183,7 @@ def kinds_of(function: Callable[..., Any]) -> tuple[dict[str, Kind], Kind | None
 
 
 def _kind(hint: Any, where: str) -> Kind:
+    # From the simple to the composed; what is left must be an array
     if isinstance(hint, Kind):
         return hint
     numbers = {int: "q", float: "d", bool: "?", np.uint64: "Q"}

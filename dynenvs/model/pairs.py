@@ -297,6 +297,7 @@ def _slots(first: Geom, second: Geom, parts: tuple[int, ...]) -> tuple[int, int]
         _check_breadth(first, second)
         lines, nodes, _ = parts
         return (8 + 2 * lines + nodes**2, 4 + lines) if first.kind == CAPSULE else (4, 2)
+    # Points of a box over a height field: those on its surface alone
     if first.kind == BOX:
         x, y, z = parts
         inner = (x - 2) * (y - 2) * (z - 2)
@@ -379,10 +380,12 @@ def _touching(
     tree = np.array([names[trees[geom.body]] for geom in geoms], dtype=np.int64)
     kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
     solid = np.array([geom.collide for geom in geoms], dtype=bool)
+    # All pairs of different trees, if both touch
     first, second = np.triu_indices(len(geoms), 1)
     tested = solid[first] & solid[second] & (tree[first] != tree[second])
     # Two points have no volume, and so nothing to meet with, but on request.
     tested &= (kinds[first] != POINT) | (kinds[second] != POINT)
+    # What the user has said of a pair comes last
     still = names["world"]
     for (i, j), rule in ruled.items():
         if rule.collide and tree[i] == still and tree[j] == still:
@@ -408,6 +411,7 @@ def _ordered(geoms: list[Geom], kinds: Ints, first: Ints, second: Ints) -> tuple
             f"no contact test of {one.type} {one.name!r} against {other.type} {other.name!r}; "
             "exclude the pair"
         )
+    # No pairs: nothing to compare
     if len(first) == 0:
         return first, second
     later = ranks[first] > ranks[second]
@@ -448,6 +452,7 @@ def _check_restitution(geoms: list[Geom], first: Ints, second: Ints, restitution
 
 def _points(geom: Geom) -> list[tuple[NDArray[np.float64], float]]:
     """Centres (body frame) and radii of the points with which a geom can touch a plane."""
+    # A ball's centre, a capsule's two, corners of what has corners
     if geom.kind in ROUND:
         return [(geom.position, float(geom.size[0]))]
     if geom.kind == CAPSULE:

@@ -345,9 +345,9 @@ def _commit(w: WorldView, piece: float) -> bool:
 
 
 @inlined
-# Not a number anywhere: nothing is taken over
 def commit(w: WorldView) -> bool:
     """Take over positions and velocities if every one of them is finite."""
+    # Not a number anywhere: nothing is taken over
     finite = True
     for j in range(w.header[0].nv):
         finite = finite and math.isfinite(w.v_new[j])

@@ -358,10 +358,10 @@ def _add_totals(w: WorldView, scene: SparseView, island: Any) -> None:
     """Add the impulses to the contacts' sums over the step.
 
     What the step remembers of them to start from stays: an impact's impulses are no guess of it.
-    # Joint stops have no total
     """
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
+        # Joint stops have no total
         if scene.constraints[i].contact < 0:
             continue
         contact, p = w.contacts[scene.constraints[i].contact], scene.p[i]

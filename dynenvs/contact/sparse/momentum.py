@@ -62,8 +62,8 @@ def _floats(w: ModelView, scene: SparseView, island: Any) -> bool:
 
 @kernel
 def restore_momentum(w: WorldView, scene: SparseView) -> None:
-    # The sums as they have become; for each island the motion that puts them right
     """Change `w.v_new` of floating islands: their momenta at `w.pose_new` are those noted."""
+    # The sums as they have become; for each island the motion that puts them right
     _sum(w, scene)
     for k in range(scene.trees.shape[0]):
         if scene.islands[k].count == 0:

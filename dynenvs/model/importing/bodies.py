@@ -60,11 +60,13 @@ def add_bodies(
     own, joints = names(m, "body", m.nbody), names(m, "joint", m.njnt)
     own[0] = "world"
     offsets = np.zeros((m.nbody, 3))
+    # In the file's order: parents come before what they carry
     for b in range(1, m.nbody):
         chain = range(m.body_jntadr[b], m.body_jntadr[b] + m.body_jntnum[b])
         parent = own[m.body_parentid[b]]
         at = m.body_pos[b] - offsets[m.body_parentid[b]]
         turn = rotation(m.body_quat[b])
+        # No joint: it is fixed; several: a massless body for each but the last
         if not chain:
             joint = Joint("fixed", position=at, rotation=turn)
             _add_last(builder, m, b, own[b], parent, joint, offsets[b])
@@ -98,6 +100,7 @@ def _joint(
     """
     kind = int(mj_model.jnt_type[joint])
     dof = mj_model.jnt_dofadr[joint]
+    # Losses and inertia of the joint, and what actuators and tendons add to it
     damping, armature = attached.burdens.get(joint, (0.0, 0.0))
     options: dict[str, Any] = {
         "damping": 0.0
@@ -110,15 +113,18 @@ def _joint(
         "actuated": joint in attached.efforts,
         "effort": attached.efforts.get(joint, math.inf),
     }
+    # A spring, with the place where it does not pull
     if mj_model.jnt_stiffness[joint] and not disabled(mj_model, "spring"):
         options["stiffness"] = float(mj_model.jnt_stiffness[joint])
         options["reference"] = _spring_reference(mj_model, joint)
     if kind == FREE:  # its coordinates are the body's pose in the world
         return Joint("free", name, **options), np.zeros(3)
+    # A hinge's or ball's anchor becomes the body's origin
     axis = np.array(mj_model.jnt_axis[joint])
     origin = np.array(mj_model.jnt_pos[joint]) if kind in (HINGE, BALL) else before
     # The origin before the first joint is the file's own: `before` is zero there.
     at = at + turn @ (origin - before)
+    # MuJoCo counts from qpos0: the pose there is that of the frames
     zero = float(mj_model.qpos0[mj_model.jnt_qposadr[joint]])
     if kind == HINGE and zero:
         turn = turn @ _turn(axis, -zero)
@@ -126,6 +132,7 @@ def _joint(
         at = at - zero * (turn @ axis)
     if kind in (HINGE, SLIDE):
         options["axis"] = axis
+    # Stops, of the joint itself and of tendons along it
     if mj_model.jnt_limited[joint] and not disabled(mj_model, "limit"):
         lower, upper = (_end(float(end)) for end in mj_model.jnt_range[joint])
         if kind != BALL:
@@ -149,6 +156,7 @@ def _spring_reference(mj_model: Any, joint: int) -> float | list[float]:
     if mj_model.jnt_type[joint] in (HINGE, SLIDE):
         return float(mj_model.qpos_spring[at])
     place = [] if mj_model.jnt_type[joint] == BALL else mj_model.qpos_spring[at : at + 3].tolist()
+    # The reference as a rotation vector of at most half a turn
     w, *xyz = mj_model.qpos_spring[at + len(place) : at + len(place) + 4].tolist()
     sign = -1.0 if w < 0.0 else 1.0
     sine = math.hypot(*xyz)
@@ -174,6 +182,7 @@ def _add_last(
 ) -> None:
     """Add the body that has the mass, and a site where its origin was."""
     mass = float(mj_model.body_mass[body])
+    # Principal moments, turned into the body's axes; a massless body has none
     turn = rotation(mj_model.body_iquat[body])
     inertia = turn @ np.diag(mj_model.body_inertia[body]) @ turn.T
     builder.body(

@@ -36,6 +36,7 @@ def add_loops(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Los
     """Add constraints of type connect and weld, between bodies or sites, and joint."""
     m = source.m
     called = names(m, "equality", m.neq)
+    # What is in force is added; everything else is named among the losses
     held = [e for e in range(m.neq) if is_loop(m, e)]
     for e in held:
         if int(m.eq_type[e]) == COUPLING:
@@ -81,6 +82,7 @@ def _ends(mj_model: Any, equality: int) -> tuple[_End, _End]:
         int(mj_model.eq_obj2id[equality]),
         mj_model.eq_data[equality],
     )
+    # Sites are frames already
     if int(mj_model.eq_objtype[equality]) == SITE:
         first, second = (
             _End(
@@ -91,6 +93,7 @@ def _ends(mj_model: Any, equality: int) -> tuple[_End, _End]:
             for s in (a, b)
         )
         return first, second
+    # A connect has two points
     if int(mj_model.eq_type[equality]) == CONNECT:
         return _End(a, np.array(data[:3]), np.eye(3)), _End(b, np.array(data[3:6]), np.eye(3))
     # The anchor in B, then the same point and B's orientation in A
@@ -104,6 +107,7 @@ def _couple(
     """Joint a's distance from its first position as a polynomial of that of joint b, or nothing."""
     a, b = ends = int(mj_model.eq_obj1id[equality]), int(mj_model.eq_obj2id[equality])
     data = mj_model.eq_data[equality]
+    # The file's polynomial is about the first positions of both
     first = [float(mj_model.qpos0[mj_model.jnt_qposadr[j]]) for j in ends]
     if b < 0:
         builder.couple(name, joints[a], coefficients=[first[0] + float(data[0])])

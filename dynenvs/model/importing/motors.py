@@ -34,11 +34,14 @@ def driven(source: Source) -> dict[int, float]:
     """
     m = source.m
     most: dict[int, float] = {}
+    # Motors at a joint add up
     for i in range(m.nactuator):
         for j, gear in _gears(m, i).items():
             most[j] = most.get(j, 0.0) + _largest(m, i) * max(map(abs, gear))
+    # A URDF has limits of effort in place of motors
     if source.urdf and not m.nactuator:
         most = {j: math.inf for j in range(m.njnt) if m.jnt_type[j] in (HINGE, SLIDE)}
+    # A joint's own limit counts, too
     for j in most:
         if m.jnt_actfrclimited[j]:
             most[j] = min(most[j], float(np.abs(m.jnt_actfrcrange[j]).max()))
@@ -89,6 +92,7 @@ def _gears(mj_model: Any, actuator: int) -> dict[int, list[float]]:
         int(mj_model.actuator_trnid[actuator, 0]),
         mj_model.actuator_gear[actuator],
     )
+    # Laws that are not known here are losses
     if not _is_known(mj_model, actuator):
         return {}
     if kind == JOINT or (kind == JOINT_IN_PARENT and mj_model.jnt_type[at] in (HINGE, SLIDE)):
@@ -115,6 +119,7 @@ def _path(mj_model: Any, actuator: int, sites: list[str]) -> list[Segment]:
 
 def _push(mj_model: Any, actuator: int, sites: list[str]) -> Push | None:
     """Where `actuator` pushes a site, by itself, not towards another one."""
+    # One site alone: with a second one it would be a cord
     if (
         not _is_known(mj_model, actuator)
         or mj_model.actuator_trntype[actuator] != AT_SITE
@@ -145,6 +150,7 @@ def _largest(mj_model: Any, actuator: int) -> float:
         mj_model.actuator_gaintype[actuator] == FIXED
         and mj_model.actuator_biastype[actuator] == NO_BIAS
     )
+    # A motor's force is its gain times its control, if that is bounded
     if constant:
         control = max(map(abs, _controls(mj_model, actuator)))
         gain = abs(float(mj_model.actuator_gainprm[actuator, 0]))
@@ -168,6 +174,7 @@ def _forces(mj_model: Any, actuator: int) -> tuple[float, float]:
         if mj_model.actuator_forcelimited[actuator]
         else NO_END
     )
+    # A tendon's limit bounds the sum of its actuators: of one it is its own
     if mj_model.actuator_trntype[actuator] == TENDON and _pullers(
         mj_model, mj_model.actuator_trnid[actuator, 0]
     ) == [actuator]:
@@ -189,6 +196,7 @@ def _pullers(mj_model: Any, tendon: int) -> list[int]:
 def add_motors(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Losses) -> None:
     """Add all actuators that have a counterpart."""
     m = source.m
+    # Actuators in the file's order, those that are known
     called = names(m, "actuator", m.nactuator)
     sites, kept = names(m, "site", m.nsite), _kept(m)
     for i in kept:
@@ -210,6 +218,7 @@ def add_motors(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Lo
         if m.jnt_actfrclimited[j] and m.jnt_actfrcrange[j].sum() != 0.0
     ]
     losses.add("unequal ends of actuatorfrcrange", limited, "the larger one limits both senses")
+    # Limits that have no counterpart
     called = names(m, "tendon", m.ntendon)
     shared = [
         called[t] for t in range(m.ntendon) if m.tendon_actfrclimited[t] and len(_pullers(m, t)) > 1

@@ -45,17 +45,20 @@ def add_visuals(
     """
     if looks is None:
         return
+    # Bodies are found by name: `looks` may have others besides
     known = {name: b for b, name in enumerate(names(source.m, "body", source.m.nbody))}
     covered = _covered(source, shapes)
     called = names(looks, "geom", looks.ngeom)
     body_names = names(looks, "body", looks.nbody)
     seen = _seen(looks)
     those = np.unique(looks.geom_bodyid[seen])
+    # All bodies share the triangles that a file may have
     most = min(MOST_TRIANGLES, MOST_IN_ALL // max(len(those), 1))
     for theirs in those:
         b = known.get(body_names[theirs])
         if b is None:
             continue
+        # One surface a colour
         own: dict[tuple[int, int, int], list[int]] = {}  # by colour
         for g in np.flatnonzero(seen & (looks.geom_bodyid == theirs)).tolist():
             own.setdefault(color_of_geom(looks, g), []).append(g)
