@@ -101,6 +101,7 @@ def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
     if body.offset:
         step = rotate(parent.R, body.position)
     s, c = pose.sine, pose.cosine
+    # All axes so far are parallel: the angles have been added, and R follows from the world
     if body.parallel:
         for k in range(3):
             for j in range(3):
@@ -110,6 +111,7 @@ def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
             turn_about_principal(parent.R, body, s, c, R)
         else:
             turn_about(parent.R, body, s, c, R)
+    # A ball turns in the frame that its joint has in the parent; a free joint first moves along it
     elif body.joint == SPHERICAL or body.joint == FREE:
         times(parent.R, body.rest, frame)
         if body.joint == FREE:
@@ -158,6 +160,7 @@ def joint_axes(body: Any, pose: Any, origin: Floats, axes: Floats) -> None:
         ax, ay, az = rotate(pose.R, body.axis)
         _sliding_axis(ax, ay, az, axes[at])
     elif body.joint == SPHERICAL or body.joint == FREE:
+        # Translations along the joint's frame, turns about the body's own axes
         if body.joint == FREE:
             frame = pose.frame
             for k in range(3):
@@ -175,6 +178,7 @@ def integrate(w: ModelView, q: Floats, v: Floats, dt: float, out: Floats) -> Non
         at, vat = body.q_at, body.v_at
         if body.joint == REVOLUTE or body.joint == PRISMATIC:
             out[at] = q[at] + v[vat] * dt
+        # The position is a sum; the orientation turns about the body's own axes
         elif body.joint == SPHERICAL or body.joint == FREE:
             if body.joint == FREE:
                 for k in range(3):
@@ -194,6 +198,7 @@ def difference(w: ModelView, q0: Floats, q1: Floats, out: Floats) -> None:
         at, vat = body.q_at, body.v_at
         if body.joint == REVOLUTE or body.joint == PRISMATIC:
             out[vat] = q1[at] - q0[at]
+        # As `integrate`, the other way round
         elif body.joint == SPHERICAL or body.joint == FREE:
             if body.joint == FREE:
                 for k in range(3):

@@ -21,6 +21,7 @@ from dynenvs.memory.views import copy_words, raw
 @entry
 def update_poses(w: ModelView, q: Floats, poses: Annotated[Records, POSE]) -> None:
     """Rotation and position of every body for the configuration `q`, base to tips."""
+    # The world's pose is what the first bodies stand on
     world = poses[0]
     world.angle, world.sine, world.cosine = 0.0, 0.0, 1.0
     for i in range(3):
@@ -56,6 +57,7 @@ def update_velocities(w: WorkView, v: Floats) -> None:
         body = w.bodies[i]
         work = w.body[i]
         parent = w.body[body.parent]
+        # With the parent, then by the joint's own motion
         for k in range(6):
             work.v[k] = parent.v[k]
             work.c[k] = 0.0
@@ -74,6 +76,7 @@ def _move(
     velocity: Floats, product: Floats, axes: Floats, v: Floats, first: int, last: int
 ) -> None:
     """Add the motion of simultaneous coordinates first..last-1 to a body's velocity."""
+    # Products first: all of these coordinates see the velocity before them
     for j in range(first, last):
         add_cross_motion(velocity, axes[j], v[j], product)
     for j in range(first, last):

@@ -58,6 +58,7 @@ def interior_point(
     """
     w, dz, dw = work.vectors[BASIC_W], work.vectors[STEP_Z], work.vectors[STEP_W]
     defect, second = work.vectors[DEFECT], work.vectors[LEX_Z]
+    # From values that are clearly positive, however far off
     for i in range(size):
         z[i] = w[i] = start[i]
     status, used = PIVOT_LIMIT, 0
@@ -78,6 +79,7 @@ def interior_point(
             second[i] = 0.0
         _direction(A, size, 0.0, z, work)
         length = _longest(size, z, w, dz, dw)
+        # Mehrotra's rule: what the step would leave of the products says how low to aim
         left = 0.0
         for i in range(size):
             left += (z[i] + length * dz[i]) * (w[i] + length * dw[i])

@@ -210,12 +210,14 @@ def _ratio_test(
 
     z_0, which ends the method, comes alone.  Returns their number; 0: none does (a ray).
     """
+    # Rates of the basic variables, and what is small beside them
     largest, scale = 1.0, 1.0
     for i in range(size):
         rates[i] = -tableau[i, entering]
         largest = max(largest, abs(rates[i]))
         scale = max(scale, abs(q[i]))
     blocking = SMALLEST_PIVOT * largest
+    # How far the entering one can grow
     least = math.inf
     for i in range(size):
         if rates[i] > blocking:
@@ -248,6 +250,7 @@ def _break_ties(
     Standing for the offset b + (e, e^2, ..., e^n) with e -> 0.  The first `count` entries of `tied`
     are the candidates; the choice comes first there.
     """
+    # Columns of B^-1 one after the other, while ties remain
     for k in range(size):
         place = places[k]  # of w_k, which the perturbation lets start at -e^k
         least = math.inf

@@ -57,6 +57,7 @@ def collide(
     impulse, velocity = np.zeros(3), np.array(velocity, dtype=np.float64)
     if velocity[2] >= 0.0:
         return Impact(impulse, velocity, 0.0)
+    # Compression, in steps of normal impulse
     step = -velocity[2] / L[2, 2] / steps
     for _ in range(10_000 * steps):
         push, dp = _push(L, velocity, friction, step)
@@ -70,6 +71,7 @@ def collide(
         raise ArithmeticError("the compression phase does not end: L is not positive definite")
     velocity[2] = 0.0
     compression = float(impulse[2])
+    # Restitution: as much as Poisson's law adds
     rest = restitution * compression
     while rest > 1e-15 * compression:
         push, dp = _push(L, velocity, friction, step)
@@ -84,9 +86,11 @@ def _push(L: Floats, velocity: Floats, friction: float, step: float) -> tuple[Fl
     if friction == 0.0:
         return NORMAL, np.inf
     stick = np.append(-np.linalg.solve(L[:2, :2], L[:2, 2]), 1.0)
+    # Whether it would stick if it did not slip
     sticks = np.hypot(stick[0], stick[1]) <= friction
     if not velocity[:2].any():
         return (stick, np.inf) if sticks else (_ray(L, friction), step)
+    # It slips: by the midpoint, unless the slip turns round within the step
     push = _drag(velocity, friction)
     middle = velocity + step / 2 * (L @ push)
     if velocity[:2] @ middle[:2] > 0.0:

@@ -70,6 +70,7 @@ def simulate_microcollisions(
     states, impacts, unsettled = [(q, v)], 0, 0
     steps = round(duration / dt)
     for i in range(steps):
+        # Free flight, then impacts of what approaches within the shell
         v = v + dt * system.acceleration(i * dt, q, v)
         touches = touching(model, q, shell)
         if touches:

@@ -129,6 +129,7 @@ def energies_along(model: Model, trajectory: Trajectory) -> Floats:
 
 
 def _check_options(method: str, duration: float, dt: float | None, tolerance: float | None) -> None:
+    # Each method takes one of both, and needs it
     fixed = method in FIXED_STEP or method == "lcp"
     needed, other = ("dt", tolerance) if fixed else ("tolerance", dt)
     value = dt if fixed else tolerance

@@ -108,6 +108,7 @@ class TreeSystem:
             raise IntegrationError(
                 f"the state is not finite at t = {time:.6g} s: the step is too long"
             )
+        # Quaternions are added up as numbers by some methods: they have lost their length
         q, tau = self.normalised(q), self._force(time, q, v)
         if self.dynamics == "aba":
             return aba(self.model, q, v, tau)
@@ -116,6 +117,7 @@ class TreeSystem:
     def rate(self, q: Floats, v: Floats) -> Floats:
         """qdot: v itself but for quaternions, whose rate is half of q times (0; omega)."""
         out = np.empty(self.model.nq)
+        # What has no quaternion moves with its velocity
         for body in self.model.bodies[1:]:
             plain = {SPHERICAL: 0, FREE: 3}.get(int(body.joint), int(body.nv))
             q_at, v_at = int(body.q_at), int(body.v_at)

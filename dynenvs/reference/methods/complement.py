@@ -41,6 +41,7 @@ def semidefinite_root(A: Array, scalars: Scalars) -> Array:
     zero = scalars.number(0.0)
     largest = max(A[k, k] for k in range(3))
     for j in range(3):
+        # What is left of the pivot; of a body without extent it is rounding
         pivot = A[j, j] - L[j, :j] @ L[j, :j] if j else A[j, j]
         if not pivot > largest * scalars.number(1e-15):
             continue
