@@ -59,6 +59,7 @@ def add_shapes(
     own = _frictions(coefficients(m), m.geom_condim, moments)
     for g in range(m.ngeom):
         b = int(m.geom_bodyid[g])
+        # A geom has a coefficient for each kind of friction; those of pairs come later
         slides, spins, rolls = own[g].tolist()
         options = {
             "friction": slides,
@@ -71,6 +72,7 @@ def add_shapes(
         }
         place = m.geom_pos[g] - bodies.offsets[b]
         name, body = shapes.names[g], bodies.names[b]
+        # Meshes that touch become convex hulls of few corners
         if touching[g] and m.geom_type[g] == MESH:
             points, shapes.missed[g] = _corners(m, g, name)
             turn = rotation(m.geom_quat[g])
@@ -80,10 +82,12 @@ def add_shapes(
             # Round ones that touch nothing are drawn as surfaces (`seen.py`)
             unseen = m.geom_type[g] in (CYLINDER, ELLIPSOID) and not touching[g]
             shapes.carried[g] = not unseen and _add(builder, m, g, name, body, place, options)
+    # Sites are marks on bodies: they touch nothing
     for s, name in enumerate(names(m, "site", m.nsite)):
         b = int(m.site_bodyid[s])
         place, turn = m.site_pos[s] - bodies.offsets[b], rotation(m.site_quat[s])
         builder.site(name, bodies.names[b], position=place, rotation=turn)
+    # What cannot be carried over, and which pairs touch, by MuJoCo's rules
     _note_losses(m, shapes, touching, losses, moments)
     overlapping = _overlapping(source, shapes, losses) if source.urdf else set()
     _add_pairs(builder, m, shapes, touching, moments, overlapping)
@@ -100,6 +104,7 @@ def _add(
     options: dict[str, Any],
 ) -> bool:
     """Add one geom; whether there is such a shape."""
+    # A shape of ours for each of MuJoCo's that has one
     kind, size = int(mj_model.geom_type[geom]), np.array(mj_model.geom_size[geom])
     turn = rotation(mj_model.geom_quat[geom])
     if kind == PLANE:
@@ -119,6 +124,7 @@ def _add(
         options |= {"position": place, "rotation": turn}
         builder.cylinder(name, body, radius=radius, half_length=half_length, **options)
     elif kind == FIELD and np.allclose(turn, np.eye(3), rtol=0.0, atol=LEVEL):
+        # Heights are stored from 0 to 1, row by row along y
         field = int(mj_model.geom_dataid[geom])
         x, y, top, _ = mj_model.hfield_size[field].tolist()
         rows, columns = int(mj_model.hfield_nrow[field]), int(mj_model.hfield_ncol[field])
@@ -137,6 +143,7 @@ def _corners(mj_model: Any, geom: int, name: str) -> tuple[Floats, float]:
     """Corners of the hull of a mesh in its own axes, and what they leave out [m]."""
     mesh = int(mj_model.geom_dataid[geom])
     at, count = int(mj_model.mesh_vertadr[mesh]), int(mj_model.mesh_vertnum[mesh])
+    # All points of the mesh; its hull has few of them for corners
     points = np.asarray(mj_model.mesh_vert[at : at + count], dtype=np.float64)
     return fewer_corners(hull_corners(points, f"geom {name!r}"), MOST_CORNERS)
 
@@ -158,15 +165,17 @@ def _surface_velocity(mj_model: Any, geom: int) -> Floats | None:
 def color_of_geom(mj_model: Any, geom: int) -> tuple[int, int, int]:
     """Of the geom's material if it has one."""
     material = int(mj_model.geom_matid[geom])
+    # A material's colour comes before the geom's own
     rgba = mj_model.geom_rgba[geom] if material < 0 else mj_model.mat_rgba[material]
-    r, g_, b = (round(255 * float(min(max(x, 0.0), 1.0))) for x in rgba[:3])
-    return r, g_, b
+    r, g, b = (round(255 * float(min(max(x, 0.0), 1.0))) for x in rgba[:3])
+    return r, g, b
 
 
 def geoms_that_touch(mj_model: Any) -> NDArray[np.bool_]:
     """Which geoms may touch anything."""
     if disabled(mj_model, "contact"):
         return np.zeros(mj_model.ngeom, dtype=bool)
+    # By bits, or named in a pair
     touching = np.asarray((mj_model.geom_contype != 0) | (mj_model.geom_conaffinity != 0))
     touching[mj_model.pair_geom1] = touching[mj_model.pair_geom2] = True
     return touching
@@ -187,6 +196,7 @@ def _add_pairs(
 
     overlapping: pairs that pass through each other
     """
+    # What MuJoCo would let touch, and by which friction
     chosen = np.flatnonzero(shapes.carried & touching)
     first, second = (chosen[k] for k in np.triu_indices(len(chosen), 1))
     theirs, friction = _rules(mj_model, first, second, moments)
@@ -194,11 +204,13 @@ def _add_pairs(
     theirs &= ~(grounds[first] & grounds[second])
     pairs = zip(first.tolist(), second.tolist(), strict=True)
     theirs &= ~np.array([pair in overlapping for pair in pairs], dtype=bool)
+    # What we would: parts of different trees, by the larger coefficient
     tree = mj_model.body_treeid[mj_model.geom_bodyid]
     ours = tree[first] != tree[second]
     own = _frictions(coefficients(mj_model), mj_model.geom_condim, moments)
     usual = np.maximum(own[first], own[second])
     other = (friction != usual).any(axis=1)
+    # Only pairs in which both differ need be told
     for k in np.flatnonzero((theirs != ours) | (theirs & other)):
         a, b = shapes.names[first[k]], shapes.names[second[k]]
         if not theirs[k]:
@@ -221,6 +233,7 @@ def _overlapping(source: Source, shapes: Shapes, losses: Losses) -> set[tuple[in
     for j in np.flatnonzero((m.jnt_limited != 0) & np.isin(m.jnt_type, (HINGE, SLIDE))):
         at = m.jnt_qposadr[j]
         data.qpos[at] = min(max(data.qpos[at], m.jnt_range[j, 0]), m.jnt_range[j, 1])
+    # MuJoCo's own contacts in the pose at zero say what overlaps
     mujoco.mj_forward(m, data)
     deep = data.contact.geom[data.contact.dist < -OVERLAP]
     found = {(int(min(pair)), int(max(pair))) for pair in deep}
