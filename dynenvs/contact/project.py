@@ -124,7 +124,7 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
             w.answer[0].poses_valid = 0  # nobody asks for `pose_new`
             break
         update_poses(w, w.q_new, w.pose_new)
-        # Slots are looked at anew only where their gaps will be asked for
+        # Slots are looked at anew only where their gaps will be read
         if w.header[0].ns > 0 and (look or not last):
             look_for_spots(w, 1, dt)
         if look:
@@ -214,7 +214,7 @@ def deepest_contact(spots: Records, contacts: Records, count: int) -> float:
     """Gap [m] of the deepest contact at the start of the step, or 0.
 
     A contact that was pulled back from the end of the step has its gap along the normal there: far
-    below zero where limbs have passed through each other.  So slots are asked themselves.
+    below zero where limbs have passed through each other.  So the slots' own gaps are taken.
     """
     deepest = 0.0
     for i in range(count):

@@ -33,7 +33,7 @@ from dynenvs.jit.compiled import apart, inlined
 from dynenvs.memory.layout import Floats, Ints, Records, WorldView, damped_time
 from dynenvs.memory.records import MIDPOINT
 
-DRIVEN = SETTLED = 0
+DRIVEN = CONVERGED = 0
 AGAIN = 1
 TRIALS = 4  # of a step, after which one limit at a time changes ...
 PATIENCE = 40  # ... and after so many limits are taken on alone
@@ -119,15 +119,15 @@ def _linearise(w: WorldView, servo: Any, length: float, work: Any, dt: float) ->
 
 
 @apart("servos", seconds=2)
-def settle(w: WorldView, trials: int) -> int:
+def update_limits(w: WorldView, trials: int) -> int:
     """Whether the limits with which a step was made are those that its end `w.v_new` asks for.
 
-    Returns SETTLED, with the forces that acted in the world's state; or AGAIN, with other limits.
+    Returns CONVERGED, with the forces that acted in the world's state; or AGAIN, with other limits.
     trials: how often AGAIN was said before
     """
     driven, total = w.driven, w.servo_room
     if driven[0] == 0.0:
-        return SETTLED
+        return CONVERGED
     saturated, acting = w.saturated, w.drive
     servos, gears, works = w.servos, w.gears, w.servo_work
     n, nv, changes = w.header[0].nservos, w.header[0].nv, 0
@@ -156,7 +156,7 @@ def settle(w: WorldView, trials: int) -> int:
         acting[j] = _clipped(total[j], -effort, effort)
         if saturated[n + j] != 0:
             acting[j] = saturated[n + j] * effort
-    return AGAIN if changes > 0 else SETTLED
+    return AGAIN if changes > 0 else CONVERGED
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""Bodies that turn apart from all others: their gyroscopic term is implicit in a step.
+"""Bodies that turn independently of all others: their gyroscopic term is implicit in a step.
 
 A single body on a free joint, or a top on a ball that stands still, keeps the energy of its spin
 and the length of its angular momentum.  With the gyroscopic term w x I w of the beginning of a step

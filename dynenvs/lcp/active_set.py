@@ -53,7 +53,7 @@ def solve_active_set(
     if factorise(work.matrices[FACTOR], k, work.integers[ORDER]) < SMALLEST_PIVOT:
         return False
     solve_basis(A, b, k, k, right, x, careful, work)
-    # Tiny negative values are rounding of zeros: an answer with them would be judged as bad
+    # Tiny negative values are rounding of zeros: an answer with them would fail its certificate
     largest = 0.0
     for j in range(k):
         largest = max(largest, abs(x[j]))

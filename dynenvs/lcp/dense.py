@@ -34,7 +34,7 @@ def factorise(matrix: Matrix, size: int, order: Integers) -> float:
     Returns the smallest pivot divided by the largest entry: 0 for a singular block, and the
     factors are then useless.
     """
-    # The largest entry: pivots are judged against it
+    # The largest entry: pivots are compared with it
     largest = 0.0
     for i in range(size):
         order[i] = i

@@ -1,4 +1,4 @@
-"""`solve_lcp`: every solver behind one call, its answer judged in the same way."""
+"""`solve_lcp`: every solver behind one call, its answer certified in the same way."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LcpStatus(IntEnum):
     FAILED = kernels.FAILED
 
 
-class LcpRung(IntEnum):
+class LcpStage(IntEnum):
     """Which step of the cascade found an answer."""
 
     WARM_START = kernels.WARM_START
@@ -56,7 +56,7 @@ class LcpResult(NamedTuple):
             answer its bound in exact arithmetic (`proof.proven_residual`).
         iterations: pivots (the cascade: of all Lemke runs together), sweeps or iterations.
         active: bool, shape (n,), the basic z's: the `guess` for the next, similar problem.
-        rung: which one gave the answer, None of other methods than the cascade.
+        stage: which one gave the answer, None of other methods than the cascade.
     """
 
     z: NDArray[np.float64]
@@ -65,7 +65,7 @@ class LcpResult(NamedTuple):
     residual: float
     iterations: int
     active: NDArray[np.bool_]
-    rung: LcpRung | None
+    stage: LcpStage | None
 
     @property
     def certified(self) -> bool:
@@ -121,13 +121,13 @@ def solve_lcp(
     active = np.zeros(n, dtype=np.int64)
     if guess is not None:
         active[:] = _vector(guess, "guess", n, "true where z is positive").astype(np.bool_)
-    block, z, work, rung = _labels(blocks, n), np.zeros(n), workspace(n), None
-    # Compiled before it is called: its time is told
+    block, z, work, stage = _labels(blocks, n), np.zeros(n), workspace(n), None
+    # Compiled before it is called: a message says how long that takes
     if method == CASCADE:
         cascade = matrix, vector, n, float(scale), active, guess is not None, block, z, work
         prepare("the solvers of complementarity problems", [kernels.solve], ())
         status, residual, used, found = kernels.solve(*cascade)
-        rung = max(known for known in LcpRung if known <= found)
+        stage = max(known for known in LcpStage if known <= found)
     else:
         code, most, each = METHODS[method]
         most = most + each * n if limit is None else _limit(limit)
@@ -139,7 +139,7 @@ def solve_lcp(
         residual = proven_residual(matrix, vector, n, z, kernels.CERTIFIED_RESIDUAL, False, work)
     w = np.zeros(n)
     careful_w(matrix, vector, n, z, w)
-    return LcpResult(z, w, LcpStatus(status), residual, used, active.astype(np.bool_), rung)
+    return LcpResult(z, w, LcpStatus(status), residual, used, active.astype(np.bool_), stage)
 
 
 def _problem(A: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

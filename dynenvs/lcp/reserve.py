@@ -1,4 +1,4 @@
-"""Solvers that the cascade rarely needs, compiled apart from it when it first does."""
+"""Solvers that the cascade rarely needs: a unit of their own, compiled when it first does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Natural scales of an LCP: the units in which its residual is judged, and equilibration.
+"""Natural scales of an LCP: the units in which its residual is measured, and equilibration.
 
 For w = A z + b >= 0, z >= 0, w'z = 0 an *impulse row* has A_ii > 0: w_i is a velocity, z_i an
 impulse.  A *cone row* has A_ii = 0 (friction pyramid): there z_i is a velocity, w_i an impulse.

@@ -5,8 +5,8 @@ docs/theory.md, Certificate.  Lemke's method runs on an updated dictionary first
 where its answer is not certified, with a basis refactored in twice the working precision
 (`lemke.py`), which decides near ties rightly where light bodies carry heavy ones.  Interior points
 and principal pivoting find answers that Lemke's method misses, for it ends on a ray; then come
-regularised problems and block Gauss-Seidel.  An answer is judged on the problem as given, never on
-a regularised one, by `scaling.certificate`: CERTIFIED up to 1e-9, DEGRADED up to 1e-5, FAILED
+regularised problems and block Gauss-Seidel.  An answer is certified on the problem as given, never
+on a regularised one, by `scaling.certificate`: CERTIFIED up to 1e-9, DEGRADED up to 1e-5, FAILED
 beyond.  One that is not exact is solved again with its own basis ("polished").  What would be
 CERTIFIED or DEGRADED must be so with all rounding counted (`proof.proven_residual`).
 """
@@ -63,9 +63,9 @@ POLISHED_RESIDUAL = 1e-3  # an answer this close is worth solving again with its
 ) = range(6)
 
 WARM_START, LEMKE, CAREFUL_LEMKE = 0, 1, 2
-# Careful Lemke is rungs 2 to 4, interior point 5 to 8 from four starts, the ladder 10 to 18
+# Careful Lemke is stages 2 to 4, interior point 5 to 8 from four starts, the ladder 10 to 18
 INTERIOR_POINT, PRINCIPAL_PIVOTING, REGULARISED, GAUSS_SEIDEL = 5, 9, 10, 19
-FIRST_SHIFT = 1e-14  # of the ladder; ten times more on each rung, 1e-6 on the last
+FIRST_SHIFT = 1e-14  # of the ladder; ten times more on each stage, 1e-6 on the last
 SWEEPS = 300
 
 
@@ -96,15 +96,15 @@ def _begin(
 
 
 @inlined
-def _prepare(A: Matrix, size: int, rung: int, work: Workspace) -> None:
-    """Set up what a rung solves: the shift of the ladder, and the covering vector of Lemke."""
+def _prepare(A: Matrix, size: int, stage: int, work: Workspace) -> None:
+    """Set up what a stage solves: the shift of the ladder, and the covering vector of Lemke."""
     matrix = work.matrices[EQUILIBRATED]
     unit = work.vectors[UNIT]
     cover = work.vectors[COVER]
     shift = 0.0
-    if REGULARISED <= rung < GAUSS_SEIDEL:
+    if REGULARISED <= stage < GAUSS_SEIDEL:
         shift = FIRST_SHIFT
-        for _ in range(rung - REGULARISED):
+        for _ in range(stage - REGULARISED):
             shift *= 10.0
     # The ladder's shift changes diagonals of impulse rows alone: cone rows have none
     for i in range(size):
@@ -112,8 +112,8 @@ def _prepare(A: Matrix, size: int, rung: int, work: Workspace) -> None:
             matrix[i, i] = unit[i] * A[i, i] * unit[i] + shift
         # Another covering vector, or start, takes another path, often to another of many solutions
         cover[i] = 1.0
-        if CAREFUL_LEMKE < rung < PRINCIPAL_PIVOTING and rung != INTERIOR_POINT:
-            share = rung * (i + 1) * 0.6180339887498949
+        if CAREFUL_LEMKE < stage < PRINCIPAL_PIVOTING and stage != INTERIOR_POINT:
+            share = stage * (i + 1) * 0.6180339887498949
             cover[i] += share - math.floor(share)
 
 
@@ -133,7 +133,7 @@ def _polish(A: Matrix, size: int, careful: bool, work: Workspace) -> bool:
 
 
 @inlined
-def _judge(
+def _certify_best(
     A: Matrix,
     b: Vector,
     size: int,
@@ -144,7 +144,7 @@ def _judge(
     guess: Integers,
     work: Workspace,
 ) -> float:
-    """Judge the answer in TRIAL, and those that its BASIS gives; the best replaces z and `guess`.
+    """Certify the answer in TRIAL, and those of its BASIS; the best replaces z and `guess`.
 
     beta: unit of the scaled impulses; again: there is no answer yet, only a basis
     bound: an answer counts if its residual is below this
@@ -199,7 +199,7 @@ def solve(
     block: shape (>= size,), label 0, 1, ... of each variable's contact (Gauss-Seidel only)
     z: shape (>= size,), receives the best answer found; zeros if none is finite
     work: `workspace(capacity)` with capacity >= size
-    Returns (CERTIFIED, DEGRADED or FAILED; natural residual; pivots; rung of the answer).
+    Returns (CERTIFIED, DEGRADED or FAILED; natural residual; pivots; stage of the answer).
     """
     # Methods from quick to robust, until one is certified; the best answer is kept
     matrix, offset = work.matrices[EQUILIBRATED], work.vectors[OFFSET]
@@ -207,37 +207,37 @@ def solve(
     basis = work.integers[BASIS]
     limit = 100 + 10 * size
     beta = _begin(A, b, size, floor, guess, has_guess, z, work)
-    best, best_rung, pivots = math.inf, LEMKE, 0
-    for rung in range(WARM_START if has_guess else LEMKE, GAUSS_SEIDEL + 1):
-        if rung == GAUSS_SEIDEL and best <= DEGRADED_RESIDUAL:
+    best, best_stage, pivots = math.inf, LEMKE, 0
+    for stage in range(WARM_START if has_guess else LEMKE, GAUSS_SEIDEL + 1):
+        if stage == GAUSS_SEIDEL and best <= DEGRADED_RESIDUAL:
             break  # it is slow, and has never bettered an answer this close
-        _prepare(A, size, rung, work)
+        _prepare(A, size, stage, work)
         count = 0
-        if rung == GAUSS_SEIDEL:
+        if stage == GAUSS_SEIDEL:
             gauss_seidel(matrix, offset, size, block, SWEEPS, 1e-13, trial, basis, work)
-        elif rung == LEMKE:
+        elif stage == LEMKE:
             _, count = tableau_lemke(matrix, offset, cover, size, limit, trial, basis, work)
-        elif INTERIOR_POINT <= rung <= PRINCIPAL_PIVOTING:
+        elif INTERIOR_POINT <= stage <= PRINCIPAL_PIVOTING:
             count = solve_in_reserve(
                 work.matrices.reshape(-1),
                 work.vectors.reshape(-1),
                 work.integers.reshape(-1),
                 size,
-                1 if rung == PRINCIPAL_PIVOTING else 0,
+                1 if stage == PRINCIPAL_PIVOTING else 0,
             )
             if count < 0:  # it could not be compiled
                 continue
-        elif rung != WARM_START:
+        elif stage != WARM_START:
             _, count = lemke(matrix, offset, cover, size, limit, trial, basis, work)
         pivots += count
         # A stale guess must not change the answer, so it counts only when certified.
-        bound = WARM_RESIDUAL if rung == WARM_START else best
-        residual = _judge(A, b, size, beta, rung == WARM_START, bound, z, guess, work)
+        bound = WARM_RESIDUAL if stage == WARM_START else best
+        residual = _certify_best(A, b, size, beta, stage == WARM_START, bound, z, guess, work)
         if residual < best:
-            best, best_rung = residual, rung
+            best, best_stage = residual, stage
         if best <= CERTIFIED_RESIDUAL:
-            return CERTIFIED, best, pivots, best_rung
-    return DEGRADED if best <= DEGRADED_RESIDUAL else FAILED, best, pivots, best_rung
+            return CERTIFIED, best, pivots, best_stage
+    return DEGRADED if best <= DEGRADED_RESIDUAL else FAILED, best, pivots, best_stage
 
 
 @kernel
@@ -257,14 +257,14 @@ def solve_by_lemke(
     beta = _begin(A, b, size, floor, basis, False, z, work)
     _prepare(A, size, LEMKE, work)
     _, pivots = tableau_lemke(matrix, offset, cover, size, limit, trial, found, work)
-    best = _judge(A, b, size, beta, False, math.inf, z, basis, work)
-    for rung in range(CAREFUL_LEMKE, INTERIOR_POINT):  # each from another covering vector
+    best = _certify_best(A, b, size, beta, False, math.inf, z, basis, work)
+    for stage in range(CAREFUL_LEMKE, INTERIOR_POINT):  # each from another covering vector
         if best <= CERTIFIED_RESIDUAL:
             break
-        _prepare(A, size, rung, work)
+        _prepare(A, size, stage, work)
         _, more = lemke(matrix, offset, cover, size, limit, trial, found, work)
         pivots += more
-        best = min(best, _judge(A, b, size, beta, False, best, z, basis, work))
+        best = min(best, _certify_best(A, b, size, beta, False, best, z, basis, work))
     if best <= CERTIFIED_RESIDUAL:
         return CERTIFIED, best, pivots
     return DEGRADED if best <= DEGRADED_RESIDUAL else FAILED, best, pivots
@@ -288,7 +288,7 @@ def solve_by(
     limit: greatest number of pivots, sweeps or iterations
     basis: shape (>= n,), receives 1 where z is basic, else 0
 
-    Its answer is solved again with its own basis, and judged, as in the cascade.
+    Its answer is solved again with its own basis, and certified, as in the cascade.
     Returns (CERTIFIED, DEGRADED or FAILED; natural residual; pivots, sweeps or iterations).
     """
     n = b.shape[0]
@@ -310,7 +310,7 @@ def solve_by(
         _, used = semismooth_newton(matrix, offset, n, limit, trial, found, work)
     else:
         _, used = interior_point(matrix, offset, cover, n, limit, trial, found, work)
-    best = _judge(A, b, n, beta, False, math.inf, z, basis, work)
+    best = _certify_best(A, b, n, beta, False, math.inf, z, basis, work)
     if best <= CERTIFIED_RESIDUAL:
         return CERTIFIED, best, used
     return DEGRADED if best <= DEGRADED_RESIDUAL else FAILED, best, used

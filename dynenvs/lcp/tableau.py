@@ -2,8 +2,8 @@
 
 Source: Cottle, Pang, Stone, The Linear Complementarity Problem, sec. 2.2 (pivotal algebra), 4.4
 (the scheme) and 4.9 (lexicographic degeneracy resolution).  Fast, but rounding errors pile up over
-the pivots: the answer is to be solved again with its basis (`active_set.py`) and judged, and where
-light bodies carry heavy ones `lemke.py` is to be asked.
+the pivots: the answer is to be solved again with its basis (`active_set.py`) and certified, and
+where light bodies carry heavy ones `lemke.py` is to be used.
 
 The dictionary states each basic variable by the nonbasic ones, y_i = q_i + sum_j T_ij x_j: half of
 the usual tableau.  B^-1, of which the lexicographic rule compares rows, stands in it too: in the

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.jit.handles import Expression
-from dynenvs.memory.records import RUNGS
+from dynenvs.memory.records import STAGES
 
 COUNTED = "0", str(2**62)  # a counter
 # Of each whole number of a state: from, to, in the header's counts
 WHOLE: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         (
-            "status.audits", "status.beyond", "status.solves", "status.asked", "status.answered",
+            "status.audits", "status.beyond", "status.solves", "status.called", "status.solved",
             "status.pivots", "status.degraded", "status.failed", "status.overflow",
             "status.contacts", "status.budget",
         ),
@@ -29,7 +29,7 @@ WHOLE: dict[str, tuple[str, str]] = {
     "status.touched": ("0", "nk"),
     "status.limits_active": (str(-(2**63)), str(2**63 - 1)),  # bits
     "status.cone": ("0", "1"),
-    "status.rung": ("0", str(RUNGS - 1)),
+    "status.stage": ("0", str(STAGES - 1)),
     "status.polygon": ("0", "npolygons - 1"),
     "touched": ("0", "max(nk - 1, 0)"),
     "memory.mode": ("0", "2 * directions + 1"),

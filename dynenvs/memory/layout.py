@@ -156,7 +156,7 @@ class BroadView(ModelView, buffers=("model", "work")):
     order: Ints = _work(i8, "nsolids", what="solids from left to right")
     boxes: Floats = _work(f8, "nsolids", "6", what="around each solid along x, y, z: from, to [m]")
     centers: Floats = _work(f8, "nsolids", "3", what="of every solid [m]")
-    # Which pairs are far apart is told by them, sooner; no result depends on what they are
+    # They show sooner which pairs are far apart; no result depends on what they are
     ways: Floats = _work(f8, "np", "3",
         what="normals of planes that parted hulls and smooth solids the last time")
 

@@ -1,6 +1,6 @@
 """What the joints of a tree move: every coordinate some inertia, and in planar models in the plane.
 
-And that kinematic bodies can be.  All is asked of the description, before a model is made of it.
+And that kinematic bodies can be.  All of it is checked on the description, before a model is made.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ from dynenvs.model.spinning import mark_spins
 from dynenvs.model.visuals import Visual
 from dynenvs.model.whirls import mark_whirls
 
-LARGE = 256_000_000  # bytes of scratch memory, from which it is asked whether there are so many
+LARGE = 256_000_000  # bytes of scratch memory, from which it is checked whether there are so many
 
 
 def available_bytes() -> int:
@@ -75,7 +75,7 @@ class Model:
         actuated: indices into `v` of the actuated coordinates, shape (nu,): the rows of P.
         lower, upper: position limits, shape (nv,) [rad, m] (infinite where there is none).
         velocity_limit, effort_limit, damping, armature, stiffness: shape (nv,).
-        kinematic: whether there are bodies that move as they are told.
+        kinematic: whether there are bodies whose motion is given.
         state_dtype, at_rest: a world's row, field by field, and its bytes in the neutral
             configuration.
     """
@@ -171,7 +171,7 @@ class Model:
     def _freeze(self) -> None:
         self.packed.flags.writeable = False
         self._open()
-        # Numbers that are asked for in every step, as Python's own
+        # Numbers that are read in every step, as Python's own
         h = self.header
         self.nq, self.nv = int(h.nq), int(h.nv)
         self.actuated: NDArray[np.intp] = np.flatnonzero(self.dofs["actuated"])
@@ -194,7 +194,7 @@ class Model:
 
         Raises:
             ModelError: the scene is so large that pairs share their slots (`dynenvs.model.solids`);
-                who touches whom is then told by `World.contacts` alone.
+                only `World.contacts` then says who touches whom.
         """
         h = self.header
         if h.nblocks:
@@ -242,7 +242,7 @@ class Model:
 
     @property
     def timestep(self) -> float:
-        """Length of a step that worlds of it take unless they are told another one [s]."""
+        """Length of a step that worlds of it take unless they are given another one [s]."""
         return float(self.description.options.get("timestep", 0.005))
 
     def with_integrator(self, name: str) -> Model:
@@ -264,7 +264,7 @@ class Model:
 
     @property
     def kernel_groups(self) -> tuple[str, ...]:
-        """Groups of kernels compiled apart (`compiled.apart`) that a step of this model needs."""
+        """Groups of units (`compiled.apart`) that a step of this model needs."""
         h = self.header
         wanted = {
             "step": True,
@@ -401,7 +401,7 @@ class Model:
         Raises:
             MemoryError: it needs more than there is; it grows with the square of `max_contacts`.
         """
-        # Whether there is enough is asked only where it matters: the question takes time
+        # Free memory is looked up only where it matters: that takes time
         free = available_bytes() if self._workspace_bytes > LARGE else self._workspace_bytes
         if self._workspace_bytes > free:
             raise MemoryError(

@@ -53,7 +53,7 @@ from dynenvs.model.solids import (
 from dynenvs.simd.vectors import WIDTH
 
 RECURSION = 22_000  # sum of squares of depths: a chain of 40
-MOST_DENSE = 24  # contacts, above which the sparse solver is asked in scenes of several trees
+MOST_DENSE = 24  # contacts, above which the sparse solver is used in scenes of several trees
 DEEP = 10  # coordinates on one way to the root, above which velocities are refined
 LEAST_CORNERS = 3  # of one body on one plane, from which their rows depend on each other
 START = 32  # contacts at once for which there is room to begin with
@@ -173,7 +173,7 @@ def has_moments(contacts: Contacts) -> bool:
 
 
 def _list_trees(bodies: list[Body]) -> list[list[int]]:
-    """Trees of bodies that move apart from each other: the depths of their coordinates.
+    """Trees of bodies that move independently: the depths of their coordinates.
 
     Kinematic bodies belong to none.
     """

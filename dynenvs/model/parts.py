@@ -283,7 +283,7 @@ def spherical(name: str | None = None, **options: Any) -> Joint:
 
 
 def free(name: str | None = None, **options: Any) -> Joint:
-    """Six free coordinates, not actuated unless asked for."""
+    """Six free coordinates, not actuated by default."""
     options.setdefault("actuated", False)
     return Joint("free", name, **options)
 

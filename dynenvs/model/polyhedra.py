@@ -42,7 +42,7 @@ class Polyhedron(NamedTuple):
 
     def packed(self) -> Floats:
         """All of it as one row of numbers, see above."""
-        # Counts first, then all numbers in the order that is told above
+        # Counts first, then all numbers in the order of the docstring above
         firsts = np.cumsum([0, *map(len, self.loops)])
         counts = [len(self.corners), len(self.normals), len(self.edges), int(firsts[-1])]
         parts = [counts, self.corners, self.normals, self.levels, firsts]

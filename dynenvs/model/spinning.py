@@ -1,4 +1,4 @@
-"""Which bodies turn apart from all others: their gyroscopic term is implicit in a step."""
+"""Which bodies turn independently of all others: their gyroscopic term is implicit in a step."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Audit:
         Args:
             model: of the world.
             row: its state.
-            before: what `begin` told of this step.
+            before: what `begin` returned for this step.
             tau: what its actuators gave each coordinate, shape (nv,).
             dt: its length [s].
         """

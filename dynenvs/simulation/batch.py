@@ -143,7 +143,7 @@ def read_impulses(packed: Bytes, rows: Bytes, sources: Ints, impulses: Matrices)
     """Contact impulses of the last call on each body, shape (count, nb, 3), world axes [N s].
 
     sources: the contact feature of each point and of each slot of pairs that have their own; those
-        of the pool are told by the world's own list of owners
+        of the pool are in the world's own list of owners
     """
     h = open_model(packed).header[0]
     for k in range(impulses.shape[0]):

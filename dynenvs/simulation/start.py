@@ -1,4 +1,4 @@
-"""Where worlds begin: at a keyframe of their model, or where they are told to."""
+"""Where worlds begin: at a keyframe of their model, or at positions that are given."""
 
 from __future__ import annotations
 

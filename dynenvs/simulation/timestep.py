@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.contact.assembly.closing import bend_velocity, close_loops
+from dynenvs.contact.assembly.closing import apply_curvature, close_loops
 from dynenvs.contact.assembly.rows import stop_ahead
 from dynenvs.contact.assembly.swing import angle_left
 from dynenvs.contact.assembly.swing_rows import end_at_limits
@@ -28,7 +28,7 @@ from dynenvs.contact.impact import collide, find_impact
 from dynenvs.contact.project import correct_positions
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.contact.sparse.project import project_sparse
-from dynenvs.dynamics.servos import SETTLED, settle
+from dynenvs.dynamics.servos import CONVERGED, update_limits
 from dynenvs.jit.compiled import apart, entry, inlined, kernel
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import copy_poses, update_poses, update_velocities
@@ -98,7 +98,7 @@ def step_apart(w: WorldView, tau: Floats, dt: float) -> int:
                 safe = _at_least(w, safe_part(w, piece), piece, dt / MOST_PARTS)
             if safe < piece:
                 placed = LATE
-            elif w.header[0].nservos > 0 and pushed > 0.0 and settle(w, trials) != SETTLED:
+            elif w.header[0].nservos > 0 and pushed > 0.0 and update_limits(w, trials) != CONVERGED:
                 placed = ANEW
             else:
                 placed = _correct(w, piece, halvings == HALVINGS)
@@ -207,7 +207,7 @@ def _again(w: WorldView, tau: Floats, part: float, left: float) -> bool:
 def _calm_part(w: WorldView, tau: Floats, part: float, left: float, dt: float) -> float:
     """Motion without contacts for as much of a part as trees do not turn too far; its length."""
     answer = w.answer[0]
-    # Whether trees whirl is asked once a step: then its parts are known
+    # Whether trees whirl is found out once a step: then its parts are known
     moved = _move(w, tau, part, left)
     if answer.pace > 0.0:
         keep_pace(w)
@@ -302,7 +302,7 @@ def _correct(w: WorldView, dt: float, anyway: bool) -> int:
     if closed:
         if close_loops(w, w.q, 0.0) not in (CERTIFIED, DEGRADED):
             return ASTRAY
-        bend_velocity(w)
+        apply_curvature(w)
     w.answer[0].overrun = overrun(w, w.q_new) if closed or back else beyond
     return PLACED
 

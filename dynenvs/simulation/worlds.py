@@ -379,7 +379,7 @@ class Worlds(GuardedBatch):
             else:
                 self._step_all(steps)
         finally:
-            # Where servos made the forces, what acted is told
+            # Where servos made the forces, `tau` says what acted
             if self._inputs.controls[0, 0] and steps:
                 chosen = np.arange(self.count) if who is None else np.flatnonzero(who)
                 which = np.ix_(chosen, self._motors)  # of other coordinates, see `World`

@@ -30,7 +30,7 @@ from dynenvs.viewer.page import content_policy, render_page
 
 HOST = "127.0.0.1"
 BATCH = 0.03  # time between events [s]
-WAITING = 1.0  # time after which a page that gets nothing is told that all is well [s]
+WAITING = 1.0  # time after which a page that gets nothing is sent a sign of life [s]
 BACKLOG = 100  # events that a page may be behind before it is let go
 REACH = 60.0  # how far around the start terrain is sent [units]
 LONGEST_KEY = 8  # of a request [bytes]
@@ -300,7 +300,7 @@ def serve(
         port: to listen on; any free one if 0.
         plots: names of the plots that are open at first; the usual ones if None.
         opened: called with the server once the page is there.
-        going: asked before each control step; False ends it.
+        going: called before each control step; False ends it.
 
     Raises:
         OSError: the port is taken.

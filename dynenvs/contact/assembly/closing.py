@@ -212,7 +212,7 @@ def _limit_bend(w: WorkView, closure: LoopView, dt: float) -> None:
 
 
 @kernel
-def bend_velocity(w: WorkView) -> None:
+def apply_curvature(w: WorkView) -> None:
     """`w.v_new` along the loops' surface at the end of the step, after all else is done."""
     closure = w.closure
     for j in range(w.header[0].nv):

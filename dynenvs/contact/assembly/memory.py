@@ -1,6 +1,6 @@
 """What a world remembers of its contacts between steps: the modes to start from, and the impulses.
 
-The order in a step: `recall` before the contacts are solved, `remember_modes` and
+The order in a step: `warm_start` before the contacts are solved, `remember_modes` and
 `remember_impulses` after it.
 """
 
@@ -24,7 +24,7 @@ STILL = 1e-8  # a slower slip is remembered as sticking: then redundant contacts
 
 
 @inlined
-def recall(w: WorldView, count: int, rows: int, dt: float) -> tuple[int, bool]:
+def warm_start(w: WorldView, count: int, rows: int, dt: float) -> tuple[int, bool]:
     """List contacts, limits and dry joints as blocks in the modes of the last step.
 
     What was open is thought to stick if it is going to be hit.
@@ -89,8 +89,8 @@ def _part_rocking(w: WorldView, count: int) -> None:
 
 
 @inlined
-def recall_impulses(w: WorldView, count: int, rows: int, dt: float) -> bool:
-    """The last step's impulses and modes into the rows and the listed blocks of contacts.
+def warm_start_impulses(w: WorldView, count: int, rows: int, dt: float) -> bool:
+    """Start from the last step's impulses and modes: into the rows and the listed blocks.
 
     Returns False where something slipped, or nothing pressed.
     """
@@ -107,13 +107,13 @@ def recall_impulses(w: WorldView, count: int, rows: int, dt: float) -> bool:
         for k in range(r, r + 1 + contact.tangents + contact.moments):
             p[k] = 0.0
         if block.mode == STICK:
-            _recall_one(contact, last.impulse, p)
-    recall_joints(w, count, rows, dt)
+            _warm_start_contact(contact, last.impulse, p)
+    warm_start_joints(w, count, rows, dt)
     return any_pressed
 
 
 @inlined
-def _recall_one(contact: Any, last: Floats, impulses: Floats) -> None:
+def _warm_start_contact(contact: Any, last: Floats, impulses: Floats) -> None:
     """Impulses along a contact's rows, from what it remembers in the world's axes, shape (3,)."""
     r = contact.row
     impulses[r] = dot3(contact.normal, last)
@@ -124,7 +124,7 @@ def _recall_one(contact: Any, last: Floats, impulses: Floats) -> None:
 
 
 @inlined
-def recall_all(w: WorldView, count: int, rows: int, dt: float) -> None:
+def warm_start_all(w: WorldView, count: int, rows: int, dt: float) -> None:
     """The last step's impulses and moments into all rows, whatever slipped."""
     planar, p = w.header[0].directions == 2, w.impulse_row
     # Moments are turned back into units of the contact's length
@@ -133,15 +133,15 @@ def recall_all(w: WorldView, count: int, rows: int, dt: float) -> None:
     for i in range(count):
         contact = w.contacts[i]
         m = contact.row + 1 + contact.tangents
-        _recall_one(contact, w.memory[contact.candidate].impulse, p)
+        _warm_start_contact(contact, w.memory[contact.candidate].impulse, p)
         for a in range(contact.moments if contact.length > 0.0 else 0):
             p[m + a] = dot3(moment_axis(contact, a, planar), w.moments[contact.candidate])
             p[m + a] /= contact.length
-    recall_joints(w, count, rows, dt)
+    warm_start_joints(w, count, rows, dt)
 
 
 @inlined
-def recall_joints(w: WorldView, count: int, rows: int, dt: float) -> None:
+def warm_start_joints(w: WorldView, count: int, rows: int, dt: float) -> None:
     """The last step's impulses of joint stops and dry joints into their rows."""
     p, stops, rubbed = w.impulse_row, w.stops, w.dry
     # A stop's impulse in its row: along the entries of the gradient, three of a ball's
@@ -209,7 +209,7 @@ def touch(w: StateView, candidate: int) -> None:
 
 
 @inlined
-def forget(w: StateView) -> None:
+def clear_warm_start(w: StateView) -> None:
     """Candidates that were not in reach this time remember nothing but their sums."""
     status = w.status[0]
     for k in range(status.touched):

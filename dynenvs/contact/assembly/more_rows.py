@@ -1,6 +1,6 @@
 """Rows of what few models have: torsional and rolling friction of contacts, dry friction of joints.
 
-Compiled apart from the rows that every model has.
+Compiled separately from the rows that every model has.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The law and its certificate are in `cone_law.py`.  The pyramid's answer comes first: where nothing
 slips it is this one too, for the pyramid lies within the cone.  Elsewhere Newton's method on Alart
 and Curnier's function starts from no impulses: of many ways to share a load it comes to the same
-one whatever the heading, which the pyramid's answer would not.  Where it does not settle (high
+one whatever the heading, which the pyramid's answer would not.  Where it does not converge (high
 friction, redundant contacts), multipliers take over (`multipliers.py`): from the pyramid's answer,
 then from some sweeps of projected Gauss-Seidel after it.  At last comes Newton's method again, from
 damped sweeps, which do not cycle where friction is high.
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from dynenvs.contact.assembly.problem import ContactAnswer, ContactProblem, Scratch, row_velocities
 from dynenvs.contact.law.dry import within
-from dynenvs.contact.solvers.cone_law import judge, rows_of, yielding
+from dynenvs.contact.solvers.cone_law import certify_answer, rows_of, yielding
 from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK, nearest_mode
 from dynenvs.contact.solvers.multipliers import multiply
 from dynenvs.jit.compiled import entry, inlined, kernel
@@ -55,7 +55,7 @@ def solve_cones(
         WARM or WARM_MULTIPLIERS).
     """
     rows, p = problem.rows, answer.p
-    residual = judge(problem, answer)
+    residual = certify_answer(problem, answer)
     if residual <= EXACT:
         return residual, 0, WARM if start != WARM_MULTIPLIERS else start
     # Newton's method from those given, if they are the last step's; then from no impulses at all
@@ -104,7 +104,7 @@ def solve_cones(
             best = residual
             _copy(rows, p, kept)
     _copy(rows, kept, p)
-    return judge(problem, answer), iterations, WARM_MULTIPLIERS
+    return certify_answer(problem, answer), iterations, WARM_MULTIPLIERS
 
 
 @inlined
@@ -134,7 +134,7 @@ def _descend(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -
     least = math.inf
     used = 0
     for iteration in range(ITERATIONS + 1):
-        residual = judge(problem, answer)
+        residual = certify_answer(problem, answer)
         # A certified answer is refined only while each iteration gains its share
         enough = least <= CERTIFIED_RESIDUAL and not residual < GAIN * least
         if residual < least:
@@ -154,7 +154,7 @@ def _descend(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -
     for r in range(rows):
         p[r] = best[r] if least < math.inf else 0.0
     _clip(problem.blocks, problem.n, p)
-    return judge(problem, answer), used
+    return certify_answer(problem, answer), used
 
 
 @kernel

@@ -121,7 +121,7 @@ def _certify_moments(block: Any, G: Floats, p: Floats, u: Floats) -> float:
 
 
 @inlined
-def judge(problem: ContactProblem, answer: ContactAnswer) -> float:
+def certify_answer(problem: ContactProblem, answer: ContactAnswer) -> float:
     """The velocities that the impulses give, and the natural residual of both."""
     p, u = answer.p, answer.u
     row_velocities(problem, p, u)

@@ -73,7 +73,7 @@ def multiply(
     kept, held_p = scratch.vectors[BEST], scratch.vectors[HELD]
     # G = A^T A: however redundant the rows are, z has only as many entries as its rank
     size = find_root(problem.G, rows, scratch.roots, scratch.right)
-    residual = _judge(problem, answer, law)
+    residual = _certify(problem, answer, law)
     best = held = residual
     _copy(rows, p, kept)
     _copy(rows, p, held_p)
@@ -85,7 +85,7 @@ def multiply(
         last = residual
         done, steps = _round(problem, answer, scratch, law, size, penalty, residual)
         used += steps
-        residual = _judge(problem, answer, law)
+        residual = _certify(problem, answer, law)
         slow = not residual < SLOW * best
         if residual < best:
             best = residual
@@ -95,7 +95,7 @@ def multiply(
             break
         if not done and not residual < SLOW * held:  # back to the last round that was solved
             _copy(rows, held_p, p)
-            residual = _judge(problem, answer, law)
+            residual = _certify(problem, answer, law)
             cap, penalty = softer(penalty, CAP), softer(penalty, BACK)
             continue
         # It has gained: stiffer; or it is lost: back to the best
@@ -103,16 +103,16 @@ def multiply(
         cap = min(LOOSEN * cap, STIFFEST)
         if not residual < LOST * best:
             _copy(rows, kept, p)
-            residual = _judge(problem, answer, law)
+            residual = _certify(problem, answer, law)
             penalty = softer(penalty, FAR_BACK)
         held = residual
         _copy(rows, p, held_p)
     _copy(rows, kept, p)
-    return _judge(problem, answer, law), used
+    return _certify(problem, answer, law), used
 
 
 @inlined
-def _judge(problem: ContactProblem, answer: ContactAnswer, law: int) -> float:
+def _certify(problem: ContactProblem, answer: ContactAnswer, law: int) -> float:
     """The velocities that the impulses give, and the natural residual of both."""
     row_velocities(problem, answer.p, answer.u)
     if law == CONE:

@@ -37,7 +37,9 @@ from dynenvs.memory.records import MODES, PATCHES, SWEEPS
 
 HOLDS = 2  # tries of soles as wholes: one that would be pulled down parts
 CHANGES = 4  # of modes, from the last ones
-ROUNDS = 3  # of Gauss-Seidel where that does not settle, each with twice the sweeps of the last ...
+ROUNDS = (
+    3  # of Gauss-Seidel where that does not converge, each with twice the sweeps of the last ...
+)
 PLANAR_ROUNDS = 1  # Lemke's method is quick there
 RELAXATIONS = 12  # ... and the first with these
 TRIES = 2  # changes of modes after each
@@ -54,45 +56,45 @@ def newton(
     """Solve by contact modes; the blocks' modes are where it starts, and become the answer's.
 
     mixed: the modes to start from are not worth a try: start with Gauss-Seidel
-    Returns (natural residual of the LCP, infinite if the modes did not settle; systems solved).
+    Returns (natural residual of the LCP, infinite if the modes did not converge; systems solved).
     """
     residual, solves = math.inf, 0
     # Of a walk's guesses nearly all are right; this one costs a fraction of what follows
     if any_sole(problem.blocks, problem.n):  # without, not even the call is worth its time
-        answer.asked[PATCHES] += 1
+        answer.called[PATCHES] += 1
         while solves < HOLDS and hold_soles(problem, answer, scratch, EXACT * problem.scale):
             solves += 1
             if update_modes(problem, answer, SLACK * problem.scale) == 0:
                 residual = _certify(problem, answer)
                 break
         if residual <= WARM_RESIDUAL:
-            answer.answered[PATCHES] += 1
+            answer.solved[PATCHES] += 1
             return residual, solves
     # Then the modes of the last step, contact by contact
     if not mixed:
-        answer.asked[MODES] += 1
-        residual, solves = settle(problem, answer, scratch, CHANGES, False)
+        answer.called[MODES] += 1
+        residual, solves = converge(problem, answer, scratch, CHANGES, False)
         if residual <= WARM_RESIDUAL:
-            answer.answered[MODES] += 1
+            answer.solved[MODES] += 1
             return residual, solves
     # At last Gauss-Seidel from no impulses: each round sweeps longer, and ends in other modes
-    answer.asked[SWEEPS] += 1
+    answer.called[SWEEPS] += 1
     for r in range(problem.rows):
         answer.p[r], answer.u[r] = 0.0, problem.bias[r]
     relaxations = RELAXATIONS
     for _ in range(ROUNDS if problem.polygon[0].directions > 2 else PLANAR_ROUNDS):
         relax(problem, answer, relaxations)
         relaxations *= 2
-        residual, used = settle(problem, answer, scratch, TRIES, True)
+        residual, used = converge(problem, answer, scratch, TRIES, True)
         solves += used
         if residual <= WARM_RESIDUAL:
-            answer.answered[SWEEPS] += 1
+            answer.solved[SWEEPS] += 1
             break
     return residual, solves
 
 
 @inlined
-def settle(
+def converge(
     problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, most: int, near: bool
 ) -> tuple[float, int]:
     """Change modes until they hold, `most` times at most; answer as of `newton`.
@@ -112,8 +114,8 @@ def settle(
         give_bounds(problem.blocks, problem.n, p)
         row_velocities(problem, p, u)
         solves = 0
-        settled = False
-        # Modes that are far from right show after one solve; the others are judged by exact values
+        converged = False
+        # Modes that are far from right show after one solve; the others are tested on exact values
         for least, slack in ((1, COARSE), (REFINEMENTS, SLACK)):
             while solves < least and _defect(unknowns, k, u, right) > EXACT * scale:
                 if symmetric:
@@ -123,10 +125,10 @@ def settle(
                 _add_impulses(unknowns, k, x, p)
                 row_velocities(problem, p, u)
                 solves += 1
-            settled = update_modes(problem, answer, slack * scale) == 0
-            if not settled:
+            converged = update_modes(problem, answer, slack * scale) == 0
+            if not converged:
                 break
-        if settled:
+        if converged:
             return _certify(problem, answer), change
     return math.inf, most
 

@@ -1,4 +1,4 @@
-"""Impacts island by island: the problems of a step of length zero, on the step's own ladder.
+"""Impacts island by island: the problems of a step of length zero, by the step's own solvers.
 
 The laws are those of `dynenvs.contact.impact`, which says what they mean.  An island in which
 nothing that bounces approaches is left to the step, and the guard against energy gained looks at
@@ -12,7 +12,7 @@ from typing import Any
 
 from dynenvs.contact.assembly.memory import touch
 from dynenvs.contact.assembly.problem import least_speed
-from dynenvs.contact.sparse.ladder import climb, velocity_scale
+from dynenvs.contact.sparse.ladder import solve_island, velocity_scale
 from dynenvs.contact.sparse.problem import (
     predicted_velocity,
     row_velocity,
@@ -237,10 +237,10 @@ def _answer(w: WorldView, scene: SparseView, index: int, dt: float) -> int:
             scene.p[j, r] = 0.0
             speed = abs(predicted_velocity(scene, j, r))
             scene.constraints[i].speed = max(scene.constraints[i].speed, speed)
-    # Up the ladder of solvers, as in a step
+    # By the same solver stages as in a step
     island.scale, island.newtons = velocity_scale(scene, island, least_speed(w.header, dt)), 0
     island.residual = update_velocities(scene, island, cone, polygon, w.blocks)
-    status = climb(w, index)
+    status = solve_island(w, index)
     if status != FAILED:
         w.status[0].residual = max(w.status[0].residual, island.residual)
     return int(status) if status >= 0 else FAILED

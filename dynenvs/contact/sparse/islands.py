@@ -1,6 +1,6 @@
 """Islands: trees that touch each other, directly or through others; the ground does not connect.
 
-What stands apart is solved apart: the work grows with the largest island, not with the scene.
+Islands are solved separately: the work grows with the largest island, not with the scene.
 """
 
 from __future__ import annotations

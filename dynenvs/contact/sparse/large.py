@@ -44,23 +44,23 @@ def solve_large(
         if near <= CERTIFIED_RESIDUAL:
             return near
     # The pyramids' central path leads near the exact cones' answer, too
-    status.asked[PATH] += 1
+    status.called[PATH] += 1
     # From the path's end, with most of what the budget has left
     near = follow_path(scene, island, cone, polygon, blocks, budget)
     near = multiply(scene, island, cone, polygon, blocks, near, NO_SWEEPS, int(NEAR * budget))
-    status.answered[PATH] += 1 if near <= CERTIFIED_RESIDUAL else 0
+    status.solved[PATH] += 1 if near <= CERTIFIED_RESIDUAL else 0
     if is_good(scene, island, near):
         return near
     if near < warm:
         copy_impulses(scene, island, scene.p, scene.kept)
     # Contacts that have changed what they do can mislead: their impulses are worth less than none
-    status.asked[MULTIPLIERS] += 1
+    status.called[MULTIPLIERS] += 1
     _clear(scene, island)
     cold = update_velocities(scene, island, cone, polygon, blocks)
     cold = multiply(scene, island, cone, polygon, blocks, cold, SWEEPS, budget)
     # The best of three; what `p` held if none of them was better
     if cold < min(warm, near):
-        status.answered[MULTIPLIERS] += 1 if cold <= CERTIFIED_RESIDUAL else 0
+        status.solved[MULTIPLIERS] += 1 if cold <= CERTIFIED_RESIDUAL else 0
         return cold
     copy_impulses(scene, island, scene.kept, scene.p)
     return update_velocities(scene, island, cone, polygon, blocks)

@@ -86,7 +86,7 @@ def _add_side(
     planar: bool,
 ) -> None:
     """Add sign times the turns of a body about the axes to the rows of a constraint, or to their
-    right-hand sides if it turns as it is told.
+    right-hand sides if it is kinematic.
     """
     # Up the tree: turns of kinematic joints go to the right-hand side
     rows = scene.constraints[number].rows

@@ -101,7 +101,7 @@ def pose_problem(w: WorldView, scene: SparseView, count: int, dt: float) -> int:
         gap = w.contacts[i].target
         offset = closing_speed(gap, dt) if gap > SNUG else 0.0
         _keep_offset(scene, i, polygon_of(w), w.contacts[i], offset)
-        _recall(w.memory, w.contacts[i], part, scene.p[i])
+        _warm_start(w.memory, w.contacts[i], part, scene.p[i])
     expected = w.expected if dt > 0.0 else w.v_free
     return _pose_limits(w.dofs, w.q, w.v_free, expected, scene, count, dt)
 
@@ -316,7 +316,7 @@ def set_speed(constraint: Any, polygon: Records, velocities: tuple[float, float,
 
 
 @inlined
-def _recall(memory: Records, contact: Any, part: float, impulses: Floats) -> None:
+def _warm_start(memory: Records, contact: Any, part: float, impulses: Floats) -> None:
     """This part of the last step's impulses, along this step's normal and tangents."""
     last = memory[contact.candidate].impulse
     n, t1, t2 = contact.normal, contact.t1, contact.t2

@@ -25,10 +25,10 @@ DONE, NOT_DONE = 0, 1
 
 
 @apart("sparse", seconds=19)
-def solve_small(w: WorldView, number: int, rungs: int) -> int:
+def solve_small(w: WorldView, number: int, stages: int) -> int:
     """Solve island `number` densely; DONE if that is certified, and better than what `p` holds.
 
-    rungs: QUICK, INSIDE or ALL of the dense ladder's
+    stages: QUICK, INSIDE or ALL of the dense stages
     `scene.p` and the island's residual are then of that answer; else they stay.
     """
     scene = w.scene
@@ -43,11 +43,11 @@ def solve_small(w: WorldView, number: int, rungs: int) -> int:
     if has_reserves(scene, island):
         done = solve_with_reserves(w, n, rows, cone, scale)
     else:
-        done = solve_rows(w, n, rows, cone, rungs, 0, scale)
+        done = solve_rows(w, n, rows, cone, stages, 0, scale)
     # The quick methods only promise what they have certified
-    if rungs == QUICK and done != CERTIFIED:
+    if stages == QUICK and done != CERTIFIED:
         return NOT_DONE
-    # Judged again by velocities of the trees: the dense ones carry the rounding of G
+    # Certified again by velocities of the trees: the dense ones carry the rounding of G
     _exchange(scene, island, w)
     residual = update_velocities(scene, island, cone, polygon, w.blocks)
     if residual < island.residual:

@@ -80,7 +80,7 @@ def add_visuals(
 
 
 def add_eyes(builder: ModelBuilder, source: Source, bodies: Bodies) -> None:
-    """Add the cameras that stand still or go with a body; others turn to where they are told."""
+    """Add the cameras that stand still or go with a body; others look at a target."""
     m = source.m
     for c, name in enumerate(names(m, "camera", m.ncam)):
         mode, b = int(m.cam_mode[c]), int(m.cam_bodyid[c])

@@ -1,7 +1,7 @@
 """Geoms and sites of a compiled model, and which geoms may touch which.
 
 MuJoCo's rules are applied pair by pair (contype and conaffinity, parents and children, <exclude>,
-<pair>), and told to the builder where its own rule would differ.  Friction is the larger of two
+<pair>), and given to the builder where its own rule would differ.  Friction is the larger of two
 coefficients, as in MuJoCo; a pair for which MuJoCo has another (of a higher priority, of its own,
 or none, by condim 1) is given its own.
 """
@@ -33,7 +33,7 @@ MOST_CORNERS = 64  # of the hull of a mesh
 FIRST = [0, 2, 3]  # of MuJoCo's five coefficients, those that count: the others are second ones
 OVERLAP = 1e-4  # shapes that only touch are not modelled one through the other [m]
 SAME = "friction is the same along all directions, with the first"
-SHOWN = 3  # MuJoCo shows geoms of lower groups unless it is told otherwise
+SHOWN = 3  # MuJoCo shows geoms of lower groups by default
 CLEAR = 0.05  # what is less opaque is not drawn
 LEVEL = 1e-12  # an upright height field's rotation differs by less from none
 
@@ -149,7 +149,7 @@ def _corners(mj_model: Any, geom: int, name: str) -> tuple[Floats, float]:
 
 
 def is_hidden(mj_model: Any, geom: int) -> bool:
-    """Whether MuJoCo does not show a geom unless it is told to: by its group, or it is clear."""
+    """Whether MuJoCo hides a geom by default: for its group, or because it is clear."""
     material = int(mj_model.geom_matid[geom])
     opaque = float(mj_model.geom_rgba[geom, 3] if material < 0 else mj_model.mat_rgba[material, 3])
     ground = mj_model.geom_type[geom] in (PLANE, FIELD)
@@ -192,7 +192,7 @@ def _add_pairs(
     moments: bool,
     overlapping: set[tuple[int, int]],
 ) -> None:
-    """Tell the builder of all pairs that it would judge otherwise.
+    """Give the builder all pairs for which its own rule would differ.
 
     overlapping: pairs that pass through each other
     """
@@ -210,7 +210,7 @@ def _add_pairs(
     own = _frictions(coefficients(mj_model), mj_model.geom_condim, moments)
     usual = np.maximum(own[first], own[second])
     other = (friction != usual).any(axis=1)
-    # Only pairs in which both differ need be told
+    # Only pairs in which both differ need be named
     for k in np.flatnonzero((theirs != ours) | (theirs & other)):
         a, b = shapes.names[first[k]], shapes.names[second[k]]
         if not theirs[k]:

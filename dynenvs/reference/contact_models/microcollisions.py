@@ -57,7 +57,7 @@ def simulate_microcollisions(
         duration: [s].
         dt: of the free flight between impacts [s].
         shell: gap within which approaching bodies collide [m].
-        restitution: of impacts faster than micro-collisions; features' own are not asked.
+        restitution: of impacts faster than micro-collisions; features' own do not count.
 
     Raises:
         ValueError: wrong shapes, not finite, or nonpositive times or shell.

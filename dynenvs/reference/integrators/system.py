@@ -147,7 +147,7 @@ class TreeSystem:
 
 
 class Counting:
-    """A system that counts how often its acceleration is asked for."""
+    """A system that counts how often its acceleration is evaluated."""
 
     def __init__(self, system: System) -> None:
         self.system, self.evaluations = system, 0
