@@ -31,7 +31,7 @@ from dynenvs.agents.names import (
 from dynenvs.agents.streams import print_anything
 from dynenvs.registration import MUJOCO
 
-# What `demo` tells the robots that may also be told to stand; others draw theirs.
+# Default commands in `demo`, of the robots that can be commanded to stand; others draw theirs.
 PACES = {
     "dynenvs/Quadruped-v0": (0.5, 0.0, 0.0),
     "dynenvs/Humanoid-v0": (0.7, 0.0, 0.15),

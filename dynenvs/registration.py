@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gymnasium.envs.registration import register, registry
 
-EPISODE_STEPS = 1000  # control steps after which an episode is truncated, unless told otherwise
+EPISODE_STEPS = 1000  # control steps after which an episode is truncated by default
 
 # id: (classes, for one world and "Env" replaced by "VectorEnv" for many;
 #      what the expert earns: solved from there)

@@ -27,7 +27,7 @@ from studies.bench.robots import WITHIN, Outcome, Share, outcome, shares
 
 HEAD = (
     f"{'robot':36}{'nv':>4}{'mj_step [us]':>14}{'World.step [us]':>18}{'times':>7}"
-    f"{'contacts':>13}{'near':>6}  rungs that answered; what fell short"
+    f"{'contacts':>13}{'near':>6}  stages that answered; what fell short"
 )
 LEGEND = (
     "Two figures: under the keyframe's controls / under random ones. times: World.step over "
@@ -100,7 +100,7 @@ def row(name: str, raced: Raced, limits: Limits) -> str:
     theirs = "/".join(digits(1e6 * phase.theirs) for phase in phases)
     ours = "/".join(digits(1e6 * phase.ours) for phase in phases)
     listed = [digits(sum(getattr(phase, of) for phase in phases) / 2) for of in MEANS]
-    told = "; ".join(part for part in (rungs(phases), shortfalls(phases, limits)) if part)
+    told = "; ".join(part for part in (stages(phases), shortfalls(phases, limits)) if part)
     return (
         f"{f'{name} {marks}':36}{raced.nv:4}{theirs:>14}{ours:>18}{digits(raced.times):>7}"
         f"{'/'.join(listed[:2]):>13}{listed[2]:>6}  {told}"
@@ -112,12 +112,12 @@ def digits(value: float) -> str:
     return f"{value:.3g}" if value < 999.5 else f"{value:.0f}"
 
 
-def rungs(phases: Sequence[Phase]) -> str:
-    """The share of each rung of the ladder in all solves, the largest first, and of none.
+def stages(phases: Sequence[Phase]) -> str:
+    """The share of each solver stage in all solves, the largest first, and of none.
 
     Where a solve has several islands, each answers for itself.
     """
-    answers = sum((phase.rungs for phase in phases), Counter[str]())
+    answers = sum((phase.stages for phase in phases), Counter[str]())
     solves = sum(phase.counts["solves"] for phase in phases)
     answers["none"] = max(0, solves - answers.total())
     every = max(1, answers.total())

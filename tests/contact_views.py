@@ -13,7 +13,7 @@ from dynenvs.contact.assembly.problem import (
     velocity_scale,
 )
 from dynenvs.lcp.workspace import VECTORS
-from dynenvs.memory.records import ELIMINATED, RUNGS, UNKNOWN
+from dynenvs.memory.records import ELIMINATED, STAGES, UNKNOWN
 
 
 def stated(blocks: Array, G: Array, bias: Array, polygon: Array, floor: float) -> ContactProblem:
@@ -24,7 +24,7 @@ def stated(blocks: Array, G: Array, bias: Array, polygon: Array, floor: float) -
 
 def empty_answer(p: Array, u: Array) -> ContactAnswer:
     """An answer that goes into these arrays; nobody was asked so far."""
-    return ContactAnswer(p, u, np.zeros(RUNGS, np.int64), np.zeros(RUNGS, np.int64))
+    return ContactAnswer(p, u, np.zeros(STAGES, np.int64), np.zeros(STAGES, np.int64))
 
 
 def scratch(problem: ContactProblem) -> Scratch:

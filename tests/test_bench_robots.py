@@ -132,7 +132,7 @@ def test_shares_are_counted() -> None:
 
 @pytest.mark.thorough
 def test_both_phases_are_measured(bare: Path) -> None:
-    """Steps, times, contacts of a box on the plane, and the rungs that answered."""
+    """Steps, times, contacts of a box on the plane, and the stages that answered."""
     found = race(bare, Limits(steps=40))
     for phase in (found.kept, found.random):
         assert phase.steps == 40
@@ -140,7 +140,7 @@ def test_both_phases_are_measured(bare: Path) -> None:
         assert phase.ours > 0.0
         assert phase.contacts > 1.0
         assert phase.their_contacts > 1.0
-        assert phase.rungs.total() == phase.counts["solves"] >= 40
+        assert phase.stages.total() == phase.counts["solves"] >= 40
         assert phase.counts["failed"] == 0
     assert found.times == pytest.approx(found.ours / found.theirs)
 
@@ -199,12 +199,12 @@ def test_no_robot_holds_up_the_others(bare: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_unanswered_solves_are_told() -> None:
-    """A rung that answers one solve in four did not answer all."""
-    phase = Phase(counts=Counter(solves=2), rungs=Counter(kept=0, modes=1, lemke=0))
-    assert other_robots.rungs([phase, Phase(counts=Counter(solves=2))]) == "none 75 %, modes 25 %"
-    assert other_robots.rungs([Phase()]) == ""
-    islands = Phase(counts=Counter(solves=1), rungs=Counter(kept=3, path=1))
-    assert other_robots.rungs([islands]) == "kept 75 %, path 25 %"
+    """A stage that answers one solve in four did not answer all."""
+    phase = Phase(counts=Counter(solves=2), stages=Counter(kept=0, modes=1, lemke=0))
+    assert other_robots.stages([phase, Phase(counts=Counter(solves=2))]) == "none 75 %, modes 25 %"
+    assert other_robots.stages([Phase()]) == ""
+    islands = Phase(counts=Counter(solves=1), stages=Counter(kept=3, path=1))
+    assert other_robots.stages([islands]) == "kept 75 %, path 25 %"
 
 
 def test_what_falls_short_is_told() -> None:

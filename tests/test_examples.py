@@ -64,8 +64,8 @@ def test_wrecking_ball(tmp_path: Path) -> None:
     flown, told = example("wrecking_ball").main(0.8, str(tmp_path / "wall.png"))
     assert flown > 0.2
     assert told.failed == 0
-    assert told.rungs.kept.answered > 0  # it stood
-    assert told.rungs.path.answered > 0  # it broke
+    assert told.stages.kept.solved > 0  # it stood
+    assert told.stages.path.solved > 0  # it broke
     assert (tmp_path / "wall.png").stat().st_size > 1000
 
 

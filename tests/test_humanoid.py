@@ -311,4 +311,4 @@ def test_the_main_solver_solves_walking() -> None:
         observations, *_ = envs.step(expert.predict(observations)[0])
     status = envs.unwrapped.worlds.states["status"]
     assert status["solves"].sum() >= 16 * 120
-    assert status["asked"][..., LEMKE].sum() == 0
+    assert status["called"][..., LEMKE].sum() == 0

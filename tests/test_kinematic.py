@@ -154,8 +154,8 @@ def test_two_boxes_on_one_platform_are_two_islands() -> None:
     world = platform((1, 0, 0), boxes=2)
     world.v[0] = 0.1
     world.step(steps=3)
-    rungs = world.diagnostics.rungs
-    assert rungs.kept.answered + rungs.modes.answered == 6
+    stages = world.diagnostics.stages
+    assert stages.kept.solved + stages.modes.solved == 6
 
 
 def test_no_force_moves_it() -> None:

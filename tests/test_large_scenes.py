@@ -204,7 +204,7 @@ def test_many_boxes_thrown_together_are_solved(cone: str) -> None:
     assert found.failed == 0
     assert found.residual < 1e-6
     assert found.degraded < 15  # of some 300 solutions
-    assert found.rungs.path.answered > 100  # large islands were solved, not avoided
+    assert found.stages.path.solved > 100  # large islands were solved, not avoided
 
 
 def test_a_budget_bounds_the_work() -> None:

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from dynenvs.lcp import LcpResult, LcpRung, LcpStatus, solve_lcp
+from dynenvs.lcp import LcpResult, LcpStage, LcpStatus, solve_lcp
 from dynenvs.lcp.gauss_seidel import gauss_seidel
 from dynenvs.lcp.lemke import lemke
 from dynenvs.lcp.solve import CERTIFIED, FAILED, solve
@@ -48,7 +48,7 @@ def assert_solves(problem: Problem, result: LcpResult, tolerance: float = 1e-9) 
     z_unit[impulse] = speed / np.diag(A)[impulse]
     w_unit[~impulse] = (np.abs(A[~impulse][:, impulse]) * z_unit[impulse]).max(axis=1, initial=0)
     w_unit[w_unit == 0] = speed
-    assert result.status is LcpStatus.CERTIFIED, (result.status, result.residual, result.rung)
+    assert result.status is LcpStatus.CERTIFIED, (result.status, result.residual, result.stage)
     slack = tolerance + 1e-15 * (np.abs(A) @ np.abs(result.z)).max() / speed
     assert (result.z / z_unit).min(initial=0) >= -tolerance
     assert (w / w_unit).min(initial=0) >= -slack
@@ -133,7 +133,7 @@ def test_what_lemke_misses_others_find() -> None:
     assert solve_lcp(A, b, method="lemke").status is LcpStatus.FAILED
     result = solve_lcp(A, b)
     assert_solves(plain(A, b), result)
-    assert result.rung is LcpRung.INTERIOR_POINT
+    assert result.stage is LcpStage.INTERIOR_POINT
 
 
 @pytest.mark.parametrize(("A", "b"), INFEASIBLE)
@@ -241,7 +241,7 @@ def test_warm_start_gives_the_same_velocities(nd: int) -> None:
         problem = random_contacts(np.random.default_rng(seed), 1 + seed % 8, 6, nd)
         cold = solved(problem)
         warm = solved(problem, cold.active)
-        assert (warm.rung, warm.iterations) == (LcpRung.WARM_START, 0)
+        assert (warm.stage, warm.iterations) == (LcpStage.WARM_START, 0)
         assert_solves(problem, warm)
         np.testing.assert_allclose(warm.w, cold.w, atol=1e-10 * max(1, np.abs(problem.b).max()))
 
@@ -254,7 +254,7 @@ def test_wrong_warm_start_changes_nothing() -> None:
         cold = solved(problem)
         guess = rng.random(len(problem.b)) < 0.5
         warm = solved(problem, guess)
-        if warm.rung is not LcpRung.WARM_START:
+        if warm.stage is not LcpStage.WARM_START:
             np.testing.assert_array_equal(warm.z, cold.z)
 
 

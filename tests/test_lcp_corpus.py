@@ -21,7 +21,7 @@ from trees import Array
 from dynenvs.contact.assembly.memory import recall
 from dynenvs.contact.solvers.friction_lcp import solve_lcp_of_rows
 from dynenvs.jit.compiled import kernel
-from dynenvs.lcp import LcpRung, LcpStatus, solve_lcp
+from dynenvs.lcp import LcpStage, LcpStatus, solve_lcp
 from dynenvs.lcp.interface import CASCADE, METHODS
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL, DEGRADED_RESIDUAL
 from dynenvs.memory.layout import Bytes, open_model, open_work, open_world
@@ -73,7 +73,7 @@ def test_certificates_are_honest(method: str, family: str) -> None:
         result = solve_lcp(
             problem.A, problem.b, method=method, blocks=problem.blocks, scale=problem.floor
         )
-        assert result.rung is None
+        assert result.stage is None
         assert not result.certified or right(problem, result.z)
         real, rounding = solvers.residual(problem, result.z), solvers.allowed(problem, result.z)
         assert result.residual >= (1 - 1e-6) * real - rounding
@@ -97,7 +97,7 @@ def test_murtys_family_to_twenty() -> None:
         result = solve_lcp(problem.A, problem.b)
         assert result.certified
         np.testing.assert_array_equal(result.z, np.eye(n)[0])
-    assert result.rung is not LcpRung.LEMKE
+    assert result.stage is not LcpStage.LEMKE
     assert not solve_lcp(problem.A, problem.b, method="lemke").certified
     assert solve_lcp(problem.A, problem.b, method="lemke", limit=2**20).iterations == 2**20
 
@@ -140,7 +140,7 @@ def test_p_matrices_by_all_methods(seed: int, n: int, degenerate: bool) -> None:
     """Every solver with a proof certifies them, and they agree: there is one answer (CPS 3.3.7)."""
     problem = lcp_problems.p_matrix(np.random.default_rng(seed), n, degenerate)
     first = solve_lcp(problem.A, problem.b)
-    assert first.rung is LcpRung.LEMKE
+    assert first.stage is LcpStage.LEMKE
     for method in ("lemke", "careful_lemke", "principal_pivoting", "interior_point"):
         result = solve_lcp(problem.A, problem.b, method=method)
         assert result.certified

@@ -295,7 +295,9 @@ def test_cubes_that_touch_all_around_keep_their_normals(kind: str) -> None:
         assert normals.keys() == before.keys()
         for key, normal in normals.items():
             np.testing.assert_allclose(normal, before[key], rtol=0, atol=1e-9)
-    assert world.diagnostics.rungs.path.asked == 1  # after that the impulses of the last step hold
+    assert (
+        world.diagnostics.stages.path.called == 1
+    )  # after that the impulses of the last step hold
     assert world.diagnostics.degraded == 0
 
 
@@ -313,5 +315,5 @@ def test_no_more_is_tried_than_rounding_allows(ratio: float) -> None:
     found = world.diagnostics
     assert found.residual < (1e-9 if ratio < 1e6 else 5e-8)
     assert (found.degraded == 0) == (ratio < 1e6)
-    assert found.rungs.multipliers.asked == found.rungs.lemke.asked == 0
+    assert found.stages.multipliers.called == found.stages.lemke.called == 0
     assert np.abs(world.q.reshape(-1, 7)[:, 2] - (0.1, 0.3)).max() < 1e-9

@@ -266,8 +266,8 @@ def test_a_hundred_boxes_bounce(law: dict[str, str]) -> None:
     assert (found.degraded, found.failed) == (0, 0)
     assert answer(world).cuts <= CUTS + PARTS
     assert found.solves < 3000  # of all that is cut together
-    assert found.rungs.kept.asked > 10 * found.solves  # problems, one a box
-    assert found.rungs.path.asked < 100  # which costs most
+    assert found.stages.kept.called > 10 * found.solves  # problems, one a box
+    assert found.stages.path.called < 100  # which costs most
 
 
 @pytest.mark.parametrize("law", LAWS, ids=names)

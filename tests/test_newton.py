@@ -12,7 +12,7 @@ from trees import Array
 
 from dynenvs.contact.solvers.central_path import follow
 from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK
-from dynenvs.contact.solvers.newton import newton, settle
+from dynenvs.contact.solvers.newton import converge, newton
 from dynenvs.contact.solvers.relax import relax
 from dynenvs.lcp import LcpStatus, solve_lcp
 from dynenvs.memory.records import BLOCK, LEMKE
@@ -82,7 +82,7 @@ def run_inside(problem: Problem) -> tuple[Answer, Array]:
     answer, memory = empty_answer(p, u), scratch(given)
     follow(given, answer, memory)
     end = np.array([p, u])
-    residual, _ = settle(given, answer, memory, 4, True)
+    residual, _ = converge(given, answer, memory, 4, True)
     return Answer(p, u, residual, blocks["mode"].copy()), end
 
 
@@ -323,5 +323,5 @@ def test_lemkes_method_is_rarely_needed() -> None:
     for _ in range(2000):
         world.step(rng.uniform(-1, 1, model.nu) * model.effort_limit[2:] * 0.5)
     status = world.get_state()["status"]
-    assert status["asked"][..., LEMKE].sum() < 0.05 * status["solves"]
+    assert status["called"][..., LEMKE].sum() < 0.05 * status["solves"]
     assert world.diagnostics.failed == world.diagnostics.degraded == 0

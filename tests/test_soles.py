@@ -187,4 +187,4 @@ def test_a_tilted_sole_lands_as_a_whole(seed: int) -> None:
     assert len(world.contacts) == 4
     assert max(abs(contact.gap) for contact in world.contacts) < 1e-7
     status = world.get_state()["status"]
-    assert status["asked"][..., LEMKE] == status["degraded"] == 0
+    assert status["called"][..., LEMKE] == status["degraded"] == 0

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from trees import Array
 
 from dynenvs import bias_force, crba, free, point_jacobian, solve_friction, solve_lcp
-from dynenvs.contact.friction import FrictionResult, FrictionRung
+from dynenvs.contact.friction import FrictionResult, FrictionStage
 from dynenvs.lcp import LcpStatus
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.simulation.world import World
@@ -271,7 +271,7 @@ def test_a_guess_saves_work_and_changes_nothing(cone: str) -> None:
     W, q = random_problem(5, 2, 12)
     plain = solve_friction(W, q, [0.5, 0.5], cone=cone)
     again = solve_friction(W, q, [0.5, 0.5], cone=cone, guess=plain.p)
-    assert again.rung is FrictionRung.KEPT
+    assert again.stage is FrictionStage.KEPT
     assert again.iterations == 0
     np.testing.assert_array_equal(again.p, plain.p)
     wrong = solve_friction(W, q, [0.5, 0.5], cone=cone, guess=1e3 * np.ones(6))

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, issparse
 from scipy.sparse.csgraph import connected_components
 
 from dynenvs.contact.assembly.problem import ContactProblem, velocity_scale
-from dynenvs.contact.climb import climb
+from dynenvs.contact.stages import solve_island
 from dynenvs.lcp.interface import LcpStatus
 from dynenvs.lcp.proof import careful_w
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL, DEGRADED_RESIDUAL
@@ -40,7 +40,7 @@ UNSYMMETRIC = 1e-9  # difference of two entries that ought to be equal
 INDEFINITE = 1e-5  # eigenvalue below zero: that of entries written out with six digits
 
 
-class FrictionRung(IntEnum):
+class FrictionStage(IntEnum):
     """Which solver found an answer, from the quickest to the slowest."""
 
     KEPT = KEPT  # the guess holds already
@@ -60,7 +60,7 @@ class FrictionResult(NamedTuple):
         status: certified or why not.
         residual: natural residual in natural scales, the worst of all contacts.
         iterations: linear systems solved by Newton's methods, and pivots.
-        rung: which solver gave the answer; of several islands the slowest.
+        stage: which solver gave the answer; of several islands the slowest.
     """
 
     p: Floats
@@ -68,7 +68,7 @@ class FrictionResult(NamedTuple):
     status: LcpStatus
     residual: float
     iterations: int
-    rung: FrictionRung
+    stage: FrictionStage
 
     @property
     def certified(self) -> bool:
@@ -92,7 +92,7 @@ def solve_friction(
     contact has u_n >= 0, p_n >= 0, u_n p_n = 0 and norm(p_t) <= mu p_n; where it slips, p_t has
     that size and opposes u_t.  With cone="pyramid" friction lies in a pyramid with that cone's
     edges instead, which makes the problem an LCP.  Contacts that no entry of W couples are solved
-    apart, each such island as a dense problem.  (docs/theory.md, Solvers; Acary, Brogliato,
+    separately, each such island as a dense problem.  (docs/theory.md, Solvers; Acary, Brogliato,
     Numerical Methods for Nonsmooth Dynamical Systems.)
 
     The certificate is the norm of g (p - P(p - w / g)) over a velocity scale: P is the projection
@@ -118,6 +118,7 @@ def solve_friction(
         ValueError: wrong shapes or choices, entries that are not finite, a negative coefficient,
             or a W that is not symmetric or not positive semidefinite.
     """
+    # The arguments, each with an error that says what would be right
     friction = _vector(mu, "mu", None)
     n = len(friction)
     if n and friction.min() < 0.0:
@@ -137,7 +138,8 @@ def solve_friction(
         raise ValueError(f"scale is {scale}; expected a finite velocity scale >= 0")
     start = None if guess is None else _vector(guess, "guess", len(free))
     matrix = _operator(W, len(free))
-    p, u, worst, iterations, rung = np.zeros(len(free)), free.copy(), 0.0, 0, int(KEPT)
+    # Islands are solved one by one: the work grows with the largest
+    p, u, worst, iterations, stage = np.zeros(len(free)), free.copy(), 0.0, 0, int(KEPT)
     for contacts in _islands(matrix, n, size):
         rows = (size * contacts[:, None] + np.arange(size)).ravel()
         island = _Island(matrix[rows][:, rows].toarray(), free[rows], friction[contacts], polygon)
@@ -145,11 +147,12 @@ def solve_friction(
         p[rows], u[rows], residual, used, by = island.solve(
             LAWS[cone], None if start is None else start[rows], scale
         )
-        worst, iterations, rung = max(worst, residual), iterations + used, max(rung, by)
+        worst, iterations, stage = max(worst, residual), iterations + used, max(stage, by)
+    # The worst island decides
     status = LcpStatus.FAILED
     if worst <= DEGRADED_RESIDUAL:
         status = LcpStatus.DEGRADED if worst > CERTIFIED_RESIDUAL else LcpStatus.CERTIFIED
-    return FrictionResult(p, u, status, worst, iterations, FrictionRung(rung))
+    return FrictionResult(p, u, status, worst, iterations, FrictionStage(stage))
 
 
 class _Island(NamedTuple):
@@ -168,6 +171,7 @@ class _Island(NamedTuple):
             raise ValueError(
                 f"W[{rows[i]}, {rows[i]}] is {diagonal[i]}; W must be positive semidefinite"
             )
+        # A diagonal of ones: what is small beside its own row is rounding, in any units
         unit = np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
         scaled = self.W / unit / unit[:, None]
         try:
@@ -182,25 +186,27 @@ class _Island(NamedTuple):
     def solve(
         self, law: int, guess: Floats | None, floor: float
     ) -> tuple[Floats, Floats, float, int, int]:
-        """(p, u, residual, iterations, rung); floor: least velocity scale."""
+        """(p, u, residual, iterations, stage); floor: least velocity scale."""
         n, size = len(self.mu), len(self.q) // len(self.mu)
         # Without friction a contact is its normal row alone
         tangents = np.where(self.mu > 0.0, size - 1, 0)
         kept = (np.arange(size) <= tangents[:, None]).ravel()
+        # Rows are packed: those without friction leave no gap
         blocks = np.zeros(n, BLOCK)
         blocks["row"] = np.cumsum(1 + tangents) - (1 + tangents)
         blocks["tangents"], blocks["friction"] = tangents, self.mu
         G, bias = np.ascontiguousarray(self.W[np.ix_(kept, kept)]), self.q[kept]
         unit = velocity_scale(self.polygon, blocks, n, G, bias, floor)
         problem = ContactProblem(self.polygon, blocks, n, G, bias, len(bias), unit)
-        found, iterations = climb(problem, law, None if guess is None else guess[kept])
+        found, iterations = solve_island(problem, law, None if guess is None else guess[kept])
         p, u = np.zeros(len(kept)), np.zeros(len(kept))
         p[kept] = found.p
+        # Velocities of all rows, those left out too, summed in twice the working precision
         careful_w(self.W, self.q, len(kept), p, u)
         # What nothing moves the solvers leave out: it must not approach
         fixed = np.diag(self.W)[::size] == 0.0
         jammed = float(np.max(-u[::size][fixed], initial=0.0)) / unit
-        return p, u, max(found.residual, jammed), iterations, max(found.rung, int(KEPT))
+        return p, u, max(found.residual, jammed), iterations, max(found.stage, int(KEPT))
 
 
 def _vector(value: ArrayLike, name: str, length: int | None) -> Floats:
@@ -239,11 +245,13 @@ def _operator(W: Any, rows: int) -> csr_array:
     if matrix.shape != (rows, rows):
         raise ValueError(f"W has shape {matrix.shape}; expected ({rows}, {rows}), a row for each q")
     matrix.sum_duplicates()
+    # Entries written twice count as their sum
     entries = matrix.tocoo()
     bad = np.flatnonzero(~np.isfinite(entries.data))
     if len(bad):
         i, j = int(entries.row[bad[0]]), int(entries.col[bad[0]])
         raise ValueError(f"W[{i}, {j}] is {entries.data[bad[0]]}; every entry must be finite")
+    # Symmetry in units of the diagonal: entries of heavy and light bodies differ by many digits
     unit = np.sqrt(np.abs(matrix.diagonal()))
     other = matrix.T.tocsr()
     gap = (matrix - other).tocoo()
@@ -256,12 +264,13 @@ def _operator(W: Any, rows: int) -> csr_array:
     return matrix
 
 
-def _islands(matrix: csr_array, n: int, size: int) -> list[NDArray[np.int64]]:
+def _islands(matrix: csr_array, contacts: int, size: int) -> list[NDArray[np.int64]]:
     """Contacts of each island, in order."""
+    # Zeros that are written out couple nothing
     entries = matrix.tocoo()
     used = entries.data != 0.0
     pairs = entries.row[used] // size, entries.col[used] // size
-    coupled = csr_array((np.ones(int(used.sum())), pairs), shape=(n, n))
-    count, labels = connected_components(coupled, directed=False) if n else (0, np.zeros(0))
+    coupled = csr_array((np.ones(int(used.sum())), pairs), shape=(contacts, contacts))
+    count, labels = connected_components(coupled, directed=False) if contacts else (0, np.zeros(0))
     order = np.argsort(labels, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(labels[order])) + 1) if count else []

@@ -66,6 +66,7 @@ def collide(w: WorldView, dt: float, part: float) -> int:
         equations_of_motion(w, w.v, 0.0, w.L)
         if not factor_in_place(w.dofs, w.L):
             return FAILED
+    # Everything yields: prescribed motion is no matter of impacts
     for j in range(w.header[0].nv):
         w.free_dof_mask[j] = 1.0
     if w.header[0].ne > 0 and not _hold(w):
@@ -123,6 +124,7 @@ def find_impact(w: WorldView, dt: float) -> int:
     if look_for_spots(w, 0, math.inf) != FOUND:
         return FAILED
     count = select_contacts(w, dt)
+    # What closes in, with restitution: when is its gap gone, and is it fast enough then?
     if count > w.header[0].nc:
         w.answer[0].wanted = count
         return FAILED
@@ -162,6 +164,7 @@ def _count_ahead(w: WorldView, part: float, slowest: float) -> int:
     if w.header[0].sparse == 0:
         return 0
     count, last = 0, -1
+    # Contacts of one group stand together and count once
     for i in range(min(select_contacts(w, part), w.header[0].nc)):
         contact = w.contacts[i]
         new = contact.gap > TOUCH and contact.group != last

@@ -113,11 +113,13 @@ def _solve(w: WorldView, count: int, rows: int, dt: float) -> int:
 def _decompress(w: WorldView, count: int, rows: int, dt: float, share: float) -> int:
     """Add Poisson's second half to the impulses of compression in `w.H`; into `w.impulse_row`."""
     p, compressed = w.impulse_row, w.H[COMPRESSED]
+    # The reserve is the least that decompression gives: e times what compression took
     for i in range(count):
         contact = w.contacts[i]
         e = share * w.coefficients[contact.source].restitution
         contact.target = e * compressed[contact.row]
         p[contact.row] += contact.target
+    # Velocities with compression and reserves: what is left to solve for comes on top
     for r in range(rows):
         w.bias_row[r] = w.H[BEFORE, r]
         for c in range(rows):
@@ -130,6 +132,7 @@ def _decompress(w: WorldView, count: int, rows: int, dt: float, share: float) ->
         w.blocks[i].reserve = w.contacts[i].target
     polygon, cone = polygon_of(w), cone_of(w)
     scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, least_speed(w.header, dt))
+    # The impulses of both halves and the reserves, as one impact
     status = solve_with_reserves(w, n, rows, cone, scale)
     for r in range(rows):
         p[r] += compressed[r]
@@ -149,6 +152,7 @@ def _guard(w: WorldView, count: int, rows: int, dt: float, compressed: bool) -> 
     """
     p, inelastic, before = w.impulse_row, w.H[COMPRESSED], w.H[BEFORE]
     status = CERTIFIED
+    # Newton's law has no compression to go back to: its inelastic impact is solved for now
     if not compressed:
         for r in range(rows):
             inelastic[r] = p[r]
@@ -158,6 +162,7 @@ def _guard(w: WorldView, count: int, rows: int, dt: float, compressed: bool) -> 
             elastic = inelastic[r]
             inelastic[r] = p[r]
             p[r] = elastic
+    # The quadratic's slope and curvature along the way
     start = _work(w.G, before, inelastic, rows)
     slope, bend = 0.0, 0.0
     for r in range(rows):
@@ -167,6 +172,7 @@ def _guard(w: WorldView, count: int, rows: int, dt: float, compressed: bool) -> 
             across += w.G[r, c] * (p[c] - inelastic[c])
         slope += d * along
         bend += 0.5 * d * across
+    # Its root beyond zero is where all that compression lost has been given back
     x = 0.0
     if start < 0.0 and bend > 0.0:
         x = (-slope + math.sqrt(slope * slope - 4.0 * bend * start)) / (2.0 * bend)

@@ -104,20 +104,24 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
                 w.bias_row[r] *= PUSH_OUT / worst
         # Where a body has turned far its points' errors are those of no rigid motion
         if worst < (LARGE if attempt == 0 else SMALL):
+            # A row that others of its body imply would only make the factors dear
             marked = leave_out_implied(w.contacts, count, w.active, marked)
         if not _same(w.active, marked, w.block, known):
             _factor(w.G, w.active, marked, w.A)
             known = marked
         last = worst < SMALL or worst > PUSH_OUT or attempt + 1 == ATTEMPTS
         for r in range(rows):
+            # Each Newton step has impulses of its own, as it would take an impact to move things so
             w.impulse_row[r] = 0.0
         refined = last or attempt > 0
         _solve_equalities(w.G, w.A, w.active, marked, w.bias_row, refined, w.b, w.z, w.impulse_row)
         dq = w.v_next
+        # dq = W J^T lambda
         for j in range(w.header[0].nv):
             dq[j] = 0.0
         apply_impulses(w.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, dq)
         if pulls and _pulls_in(w, count, errors, marked, dq):
+            # Taken back before it is made: now without pulling anything together
             before, pulls = math.inf, False
             continue
         share = share_of(dq, worst)
@@ -134,6 +138,7 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
             w.answer[0].poses_valid = 0  # nobody asks for `pose_new`
             break
         update_poses(w, w.q_new, w.pose_new)
+        # Slots are looked at anew only where their gaps will be read
         if w.header[0].ns > 0 and (look or not last):
             look_for_spots(w, 1, dt)
         if look and hold_unmoved(w, count, share * min(worst, PUSH_OUT) / worst, attempt):
@@ -141,6 +146,7 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
             before = math.inf
             continue
         if look:
+            # Deeper than it was without any correction: all of it is taken back
             lowest, buries = sound(w, count)
             if buries or lowest < min(bare, least):
                 if hold_deep(w.contacts, count):
@@ -156,34 +162,36 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
 
 
 @inlined
-def _pulls_in(w: WorkView, count: int, e: RowErrors, marked: int, dq: Floats) -> bool:
+def _pulls_in(w: WorkView, count: int, errors: RowErrors, marked: int, dq: Floats) -> bool:
     """Whether a correction would pull parts together that have parted, and others into something.
 
     A ball that has rolled over a seam stands on the second tile; back on the edge of the first one,
     which bore it when the step began, it would be in the second.
     """
     most = 0.0
+    # The farthest pull, of rows that hover
     for k in range(marked):
-        most = min(most, e.errors[e.marks[k]])
+        most = min(most, errors.errors[errors.marks[k]])
     if most >= -BURIED:
         return False
     for i in range(count):
+        # What touches still, and would be pressed in by a part of that
         contact = w.contacts[i]
         holds, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
         moved = 0.0
         for j in range(w.header[0].nv):
-            moved += e.J[contact.row, j] * dq[j]
+            moved += errors.J[contact.row, j] * dq[j]
         if holds and gap + moved < MUCH * most and moved < MUCH * most:
             return True
     return False
 
 
 @inlined
-def largest(x: Floats) -> float:
+def largest(vector: Floats) -> float:
     """Largest magnitude of a vector's entries."""
     largest = 0.0
-    for k in range(x.shape[0]):
-        largest = max(largest, abs(x[k]))
+    for k in range(vector.shape[0]):
+        largest = max(largest, abs(vector[k]))
     return largest
 
 
@@ -302,6 +310,7 @@ def stay_within_stops(dofs: Records, q: Floats, dq: Floats) -> None:
         dof = dofs[j]
         if dof.limited == 0 or dof.limited == SWING:
             continue
+        # Only a step across the stop is cut: beyond it already, it may come back
         at = q[dof.q_at]
         if at <= dof.upper + SMALL and at + dq[j] - AT_STOP > dof.upper:
             dq[j] = dof.upper - at
@@ -314,7 +323,7 @@ def deepest_contact(spots: Records, contacts: Records, count: int) -> float:
     """Gap [m] of the deepest contact at the start of the step, or 0.
 
     A contact that was pulled back from the end of the step has its gap along the normal there: far
-    below zero where limbs have passed through each other.  So slots are asked themselves.
+    below zero where limbs have passed through each other.  So the slots' own gaps are taken.
     """
     deepest = 0.0
     for i in range(count):
@@ -326,6 +335,7 @@ def deepest_contact(spots: Records, contacts: Records, count: int) -> float:
 @kernel
 def sound(w: WorldView, count: int) -> tuple[float, bool]:
     """Least gap [m] at the end of the step, and whether what is no contact lies below ground."""
+    # Features below ground that are not in the problem
     n, lowest = read_low(w, BURIED)
     number_contacts(w, count)
     buries = False
@@ -353,7 +363,7 @@ def _contact_errors(
     count: int,
     ends: tuple[Records, Records],
     dt: float,
-    e: RowErrors,
+    errors: RowErrors,
     most: float,
     pulls: bool,
 ) -> tuple[float, int]:
@@ -372,56 +382,61 @@ def _contact_errors(
         contact.asked = HELD if held else 0.0
         if held or not holds:
             continue
-        announced = max(0.0, contact.gap + dt * e.speeds[r])
-        if not bears(contact, e.G[r, r], announced, dt):
+        # What the velocities announced: no less than touching
+        announced = max(0.0, contact.gap + dt * errors.speeds[r])
+        if not bears(contact, errors.G[r, r], announced, dt):
+            # It only hovers: it counts where it is below ground, and then as touching
             if gap >= 0.0:
                 continue
             announced = 0.0
         if announced - gap < (-most if pulls else -BURIED):
+            # A pull from far away: it has come to touch elsewhere
             continue
-        e.errors[r] = contact.asked = announced - gap
+        errors.errors[r] = contact.asked = announced - gap
         contact.before = gap
-        worst = max(worst, abs(e.errors[r]))
-        n = _mark(e.marks, n, r, e.G)
+        worst = max(worst, abs(errors.errors[r]))
+        n = _mark(errors.marks, n, r, errors.G)
         if contact.stick > 0 and contact.grounded and contact.edges >= 0:
-            tangential_errors(contact, poses, poses_new, e.speeds, dt, e.errors)
+            # What sticks to the ground keeps its place along it as well
+            tangential_errors(contact, poses, poses_new, errors.speeds, dt, errors.errors)
             for k in range(r + 1, r + 1 + contact.stick):
-                worst = max(worst, abs(e.errors[k]))
-                n = _mark(e.marks, n, k, e.G)
+                worst = max(worst, abs(errors.errors[k]))
+                n = _mark(errors.marks, n, k, errors.G)
     return worst, n
 
 
 @inlined
-def bears(contact: Any, g: float, announced: float, dt: float) -> bool:
+def bears(contact: Any, response: float, announced: float, dt: float) -> bool:
     """Whether a contact's impulse does more to its velocity than what it parts by.
 
     Interior methods, and those of the exact cone, leave a speck of impulse on each contact.
 
-    g: velocity that a unit of impulse gives it; announced: gap at the end by the velocities [m]
+    response: velocity that a unit of impulse gives it; announced: gap at the end by the velocities
+        [m]
     """
-    return bool(dt * g * contact.impulse[0] > announced)
+    return bool(dt * response * contact.impulse[0] > announced)
 
 
 @kernel
 def _limit_errors(
-    dofs: Records, q: Floats, pressed: int, first: int, e: RowErrors, worst: float, count: int
+    dofs: Records, q: Floats, pressed: int, first: int, errors: RowErrors, worst: float, count: int
 ) -> tuple[float, int]:
     """The same of the joint limits, whose rows follow the contacts'; goes on from (worst, count).
 
     pressed: bit j is set if coordinate j presses against its stop
     """
-    for r in range(first, e.rows):
-        j = limited_coordinate(e.J, r)
+    for r in range(first, errors.rows):
+        j = limited_coordinate(errors.J, r)
         dof = dofs[first_limited(dofs, j)]
         if dof.limited == SWING:
             gap = angle_left(dof, q)
         else:
-            gap = q[dof.q_at] - dof.lower if e.J[r, j] > 0.0 else dof.upper - q[dof.q_at]
+            gap = q[dof.q_at] - dof.lower if errors.J[r, j] > 0.0 else dof.upper - q[dof.q_at]
         # A pressed stop is to be met exactly: else the others' correction would go through it.
         if gap < 0.0 or (pressed >> j) & 1:
-            e.errors[r] = -gap
+            errors.errors[r] = -gap
             worst = max(worst, abs(gap))
-            count = _mark(e.marks, count, r, e.G)
+            count = _mark(errors.marks, count, r, errors.G)
     return worst, count
 
 
@@ -435,6 +450,7 @@ def gap_at_end(
         return True, feature_gap(features[contact.source], poses_new)
     spot = spots[spots.shape[0] // 2 + k]
     turned = _cosine(spot.normal, contact.normal) < TURNED
+    # By the slot's geometry at the end: an edge must not have become another one
     alike = spot.edges == contact.edges or (spot.edges <= 0 and contact.edges <= 0)
     elsewhere = contact.edges == BESIDE and spot.gap >= 0.0
     holds = spot.gap < FAR and not turned and alike and not elsewhere
@@ -442,16 +458,16 @@ def gap_at_end(
 
 
 @inlined
-def _cosine(a: Floats, b: Floats) -> float:
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+def _cosine(first: Floats, second: Floats) -> float:
+    return first[0] * second[0] + first[1] * second[1] + first[2] * second[2]
 
 
 @inlined
-def _mark(marks: Ints, count: int, r: int, G: Floats) -> int:
-    """Row r takes part, if anything can move it."""
-    if not G[r, r] > 0.0:
+def _mark(marks: Ints, count: int, row: int, G: Floats) -> int:
+    """Row `row` takes part, if anything can move it."""
+    if not G[row, row] > 0.0:
         return count
-    marks[count] = r
+    marks[count] = row
     return count + 1
 
 
@@ -474,6 +490,7 @@ def tangential_errors(
     Measured at the core point: a rolling sphere's centre moves by dt times its velocity.
     """
     start, pose = poses[contact.body_a], poses_new[contact.body_a]
+    # Where the body's point is now, less where it was
     height = contact.radius  # of the core point above the one that sticks
     if contact.corner != 0:
         height = contact.gap
@@ -481,9 +498,11 @@ def tangential_errors(
     bx, by, bz = contact.center[0], contact.center[1], contact.center[2]
     dx, dy, dz = ax + pose.p[0] - bx, ay + pose.p[1] - by, az + pose.p[2] - bz
     if contact.body_b > 0:
+        # Less what the ground has carried it
         cx, cy, cz = _carried(poses[contact.body_b], poses_new[contact.body_b], contact.point)
         dx, dy, dz = dx - cx, dy - cy, dz - cz
     for k in range(contact.stick):
+        # Along each tangent; a sphere's centre rolls over the point that sticks
         t = contact.t1 if k == 0 else contact.t2
         r = contact.row + 1 + k
         moved = t[0] * dx + t[1] * dy + t[2] * dz
@@ -509,62 +528,71 @@ def _carried(start: Any, end: Any, at: Floats) -> tuple[float, float, float]:
 
 
 @inlined
-def _rolling(B: Floats, A: Floats, n: Floats, radius: float, t: Floats, dt: float) -> float:
-    """Velocity along t of the sphere's centre relative to its contact point, r (omega x n) . t.
+def _rolling(
+    before: Floats, after: Floats, normal: Floats, radius: float, tangent: Floats, dt: float
+) -> float:
+    """Velocity along `tangent` of a sphere's centre relative to its contact point.
 
-    The mean angular velocity of the step is read from the rotation A B^T (under 90 degrees).
+    That is radius (omega x normal) . tangent.
+
+    The mean angular velocity of the step is read from the rotation after before^T (under 90
+    degrees).
     """
-    # Skew part of A B^T: twice the sine of the angle, times the axis
+    # Skew part of after before^T: twice the sine of the angle, times the axis
     wx = wy = wz = 0.0
     for k in range(3):
-        wx += A[2, k] * B[1, k] - A[1, k] * B[2, k]
-        wy += A[0, k] * B[2, k] - A[2, k] * B[0, k]
-        wz += A[1, k] * B[0, k] - A[0, k] * B[1, k]
+        wx += after[2, k] * before[1, k] - after[1, k] * before[2, k]
+        wy += after[0, k] * before[2, k] - after[2, k] * before[0, k]
+        wz += after[1, k] * before[0, k] - after[0, k] * before[1, k]
     sine = 0.5 * math.sqrt(wx * wx + wy * wy + wz * wz)
     angle = asin(min(sine, 1.0)) / sine if sine > 1e-6 else 1.0
-    sx = wy * n[2] - wz * n[1]
-    sy = wz * n[0] - wx * n[2]
-    sz = wx * n[1] - wy * n[0]
-    return 0.5 * angle * radius * (sx * t[0] + sy * t[1] + sz * t[2]) / dt
+    sx = wy * normal[2] - wz * normal[1]
+    # The surface's speed at the contact point
+    sy = wz * normal[0] - wx * normal[2]
+    sz = wx * normal[1] - wy * normal[0]
+    return 0.5 * angle * radius * (sx * tangent[0] + sy * tangent[1] + sz * tangent[2]) / dt
 
 
 @merged
-def _factor(G: Floats, marks: Ints, count: int, K: Floats) -> None:
+def _factor(G: Floats, marks: Ints, count: int, factors: Floats) -> None:
     """Factors of G over the marked rows; redundant ones need a proximal diagonal."""
     for i in range(count):
         own = marks[i]
+        # The upper triangle alone: G is symmetric
         for j in range(i, count):
-            K[i, j] = G[own, marks[j]]
-        K[i, i] *= 1.0 + PROXIMAL
-    factorise_symmetric(K, count)
+            factors[i, j] = G[own, marks[j]]
+        factors[i, i] *= 1.0 + PROXIMAL
+    factorise_symmetric(factors, count)
 
 
 @merged
 def _solve_equalities(
     G: Floats,
-    K: Floats,
+    factors: Floats,
     marks: Ints,
     count: int,
     errors: Floats,
     refined: bool,
     right: Floats,
-    x: Floats,
-    p: Floats,
+    solution: Floats,
+    impulses: Floats,
 ) -> None:
-    """p = G^+ errors over the marked rows; refined once if nothing follows.
+    """impulses = G^+ errors over the marked rows; refined once if nothing follows.
 
     What the proximal shift leaves in the null space of G moves nothing.
     """
     for i in range(count):
         right[i] = errors[marks[i]]
-    substitute_symmetric(K, count, right, x)
+    # Right-hand side and solution over the marked rows
+    substitute_symmetric(factors, count, right, solution)
     for i in range(count):
-        p[marks[i]] = x[i]
+        impulses[marks[i]] = solution[i]
     if refined:
         for i in range(count):
+            # One refinement takes out what the proximal diagonal has changed
             own = marks[i]
             for j in range(count):
-                right[i] -= G[own, marks[j]] * x[j]
-        substitute_symmetric(K, count, right, x)
+                right[i] -= G[own, marks[j]] * solution[j]
+        substitute_symmetric(factors, count, right, solution)
         for i in range(count):
-            p[marks[i]] += x[i]
+            impulses[marks[i]] += solution[i]

@@ -142,6 +142,7 @@ def _solve_densely(w: WorldView, count: int, dt: float, forward: bool, rubs: boo
     if count > w.header[0].nd:  # prescribed motion among many bodies
         return FAILED
     turns = rubs and w.header[0].moments != 0
+    # Rows: contacts, their moments, stops of hinges and slides, of balls, dry joints
     tree = moving_tree(w)
     rows = contact_rows(tree, w.contacts, count, w.v_free, dt, rows_to_fill(w), turns)
     if turns and add_moment_rows(w, count, w.v_free) < 0:
@@ -159,6 +160,7 @@ def _solve_densely(w: WorldView, count: int, dt: float, forward: bool, rubs: boo
         if rows < 0:
             return FAILED
     w.answer[0].rows = rows
+    # How impulses along them move all rows; loops take their part of that
     if w.answer[0].recursive == 0:
         couple(w.dofs, w.J, w.L, rows, w.free_dof_mask, w.active, w.block, w.Y, w.G)
     elif couple_by_recursion(w, rows) != PASSED:
@@ -176,11 +178,13 @@ def _respond(w: WorldView, count: int, rows: int, dt: float, forward: bool, rubs
 
     Twice where the model is refined: the second time with what the first one missed.
     """
+    # Deep trees: G p has lost digits that the bodies' own equations still have
     refined = w.header[0].refined != 0 and rows > 0 and forward
     if refined and refine_biases(w, count, dt) != REFINED:
         return FAILED
     status = CERTIFIED
     for _ in range(2 if refined else 1):
+        # Impulses, and the motion that they give
         for j in range(w.header[0].nv):
             w.v_new[j] = w.v_free[j]
         law = cone_of(w) if forward else PYRAMID
@@ -189,6 +193,7 @@ def _respond(w: WorldView, count: int, rows: int, dt: float, forward: bool, rubs
             apply_impulses(w.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, w.v_new)
         if refined and refine_response(w, count, rows, dt) != REFINED:
             return FAILED
+    # What the next step starts from
     if w.header[0].nlimited:
         _remember_stops(w, count, w.answer[0].dry)
     if rubs and w.header[0].ndry > 0:
@@ -216,6 +221,7 @@ def _remember_stops(w: WorldView, count: int, rows: int) -> None:
     for j in range(w.header[0].nv):
         stops[j] = 0.0
     first = after_contacts(w.contacts, count)
+    # Stops that bore nothing have forgotten theirs by now
     for r in range(first, rows):
         j = first_limited(w.dofs, limited_coordinate(w.J, r))
         for k in range(j, j + (3 if w.dofs[j].limited == SWING else 1)):
@@ -229,6 +235,7 @@ def look_ahead(w: WorldView, count: int, ahead: float) -> None:
     A foot at rest between fast joints stays at rest only by the Jacobian of the time at which the
     velocity is wanted.
     """
+    # Contacts are carried along in the frames of their bodies
     for i in range(count):
         contact = w.contacts[i]
         if contact.slot >= 0:
@@ -253,20 +260,24 @@ def add_missed(w: WorldView, count: int) -> int:
     """
     h = w.header[0]
     n, w.answer[0].lowest = read_low(w, MISSED)
+    # Those that lie below ground at the end of the step
     number_contacts(w, count)
     listed = count
     for i in range(n):
         k, f = w.low[i], w.low[h.nk + i]
         if is_contact(w, listed, k):
             continue
+        # No room: the step is repeated with more
         if count == h.nc:
             w.answer[0].wanted = count + 1
             break
         contact = w.contacts[count]
+        # A feature against the ground: where it is now, before the step
         if k < h.npoints:
             measure_group(w.features, w.pose, w.gaps, f)
             locate(w.features[f], w.pose, contact)
             deepest = deepest_point(w.features, w.gaps, h.npoints, f)
+        # A pair of shapes: the contact found at the end, taken back to the start
         else:
             slot, a, b = k - h.npoints, w.features[f].body_a, w.features[f].body_b
             after = w.broad.entry_after
@@ -287,12 +298,14 @@ def add_missed_stops(w: WorldView, dt: float) -> int:
     at most one of them can bear.  Returns how many stops there are of these kinds.
     """
     missed = 0
+    # One coordinate's stop that is passed, by more than rounding
     for j in range(w.header[0].nv if w.header[0].nlimited > 0 else 0):
         dof = w.dofs[j]
         if dof.limited != STOPS:
             continue
         left, passed = stop_ahead(dof, w.q_new, 0.0, 0.0)
         if left < -MISSED:
+            # Not if it had a row and was passed all the same: another one gains nothing
             gap, sign = stop_ahead(dof, w.q, w.expected[j], dt)
             if sign != passed or not is_limit_near(gap, sign * w.expected[j], dt):
                 missed += 1

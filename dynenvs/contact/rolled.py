@@ -31,11 +31,14 @@ def move_rims(w: WorldView, count: int) -> int:
     moved = 0
     for i in range(count):
         contact = w.contacts[i]
+        # Features of spheres and corners need not move on: their lowest point is known
         if contact.slot < 0:
             continue
         spot = w.spots[h.ns + contact.slot]
+        # Only the nearest points of smooth surfaces, and only those that dig in
         if spot.edges > NEAREST or not spot.gap < -BULGE:
             continue
+        # The gap that it had at the start of the step, now at the place of the end
         a, b, deepest = contact.body_a, contact.body_b, contact.gap - contact.target
         gap = pull_back(w, spot, a, b, contact)
         contact.gap, contact.target = gap, gap - min(deepest, gap)

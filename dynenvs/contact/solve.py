@@ -1,11 +1,12 @@
 """THE LADDER for contacts in rows: what is tried, in which order, and why; from top to bottom.
 
-Each rung is dearer than the one before, and is asked where that has not answered.  `World.
-diagnostics.rungs` counts how often each was asked and how often it answered.  Islands of loose
-parts have a ladder of their own (`sparse/ladder.py`), in which this one is a rung.
+Solver stages are tried in order of cost; the next one runs only if the one before failed.
+`World.diagnostics.stages` counts how often each was called and how often it solved the problem.
+Islands of loose parts have a ladder of their own (`sparse/ladder.py`), of which this one is a
+stage.
 
 ======== ================================================= =======================================
-rung     what it does                                      why it is there
+stage    what it does                                      why it is there
 ======== ================================================= =======================================
 kept     the last step's impulses, corrected               what rests on more than holds it up
 patches  whole soles stick as they did (`patches.py`)      a walk's guess, right nearly always, in
@@ -28,12 +29,12 @@ cones    the exact cone from the pyramid's answer          worlds on exact cones
 from __future__ import annotations
 
 from dynenvs.contact.assembly.memory import (
-    forget,
-    recall,
-    recall_all,
-    recall_impulses,
+    clear_warm_start,
     remember_impulses,
     remember_modes,
+    warm_start,
+    warm_start_all,
+    warm_start_impulses,
 )
 from dynenvs.contact.assembly.problem import (
     least_speed,
@@ -43,12 +44,12 @@ from dynenvs.contact.assembly.problem import (
     velocity_scale,
 )
 from dynenvs.contact.solvers.cone import BRIEF, COLD, WARM
-from dynenvs.contact.solvers.cone_law import judge
+from dynenvs.contact.solvers.cone_law import certify_answer
 from dynenvs.contact.solvers.exact_cones import solve_on_cones
 from dynenvs.contact.solvers.friction_lcp import solve_lcp_of_rows
 from dynenvs.contact.solvers.interior_point import solve_from_inside
 from dynenvs.contact.solvers.modes import SLIP
-from dynenvs.contact.solvers.newton import newton, settle
+from dynenvs.contact.solvers.newton import converge, newton
 from dynenvs.contact.solvers.step_multipliers import solve_by_multipliers
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED, WARM_RESIDUAL
@@ -59,7 +60,7 @@ CHANGES = 2  # of the last step's modes
 CLOSE = 6  # factorisations up to which the last step's impulses were near this one's
 CROWD = 2  # rows per freedom from which multipliers, who factorise freedoms, come before modes
 FEW = 300  # variables of an LCP up to which Lemke's method is tried: it takes minutes beyond
-QUICK, INSIDE, ALL = range(3)  # the first three rungs, all but Lemke's, or as many as it takes
+QUICK, INSIDE, ALL = range(3)  # the first three stages, all but Lemke's, or as many as it takes
 
 
 @inlined
@@ -69,32 +70,33 @@ def solve_contacts(w: WorldView, count: int, rows: int, law: int, dt: float) -> 
     law: PYRAMID or CONE
     Details go to `w.answer`, impulses to the contacts and to memory.  Returns the status.
     """
-    n, mixed = recall(w, count, rows, dt)
+    n, mixed = warm_start(w, count, rows, dt)
     floor = least_speed(w.header, dt)
     w.answer[0].pivots = 0
-    status, rung = FAILED, w.status[0].rung
+    status, stage = FAILED, w.status[0].stage
     # Where the last step's answer was no matter of modes it is the best start for this one's
     moments = _any_moments(w, count)
     if moments:
-        recall_all(w, count, rows, dt)
-    elif rung != MODES and rung != CONES:
+        warm_start_all(w, count, rows, dt)
+    elif stage != MODES and stage != CONES:
         status = keep(w, count, n, rows, law, floor, dt)
-        if status != CERTIFIED and rung == MULTIPLIERS:
+        if status != CERTIFIED and stage == MULTIPLIERS:
             status = _multiply(w, count, n, rows, law, floor, dt)
     if status != CERTIFIED:
-        if rung != MODES:  # its modes were overwritten
-            n, mixed = recall(w, count, rows, dt)
+        if stage != MODES:  # its modes were overwritten
+            n, mixed = warm_start(w, count, rows, dt)
         # In the plane Lemke's method is as quick as multipliers; moments have methods of their own
         quick = polygon_of(w)[0].directions > 2 and not moments
-        rungs = QUICK if quick else ALL
-        status = solve_rows(w, n, rows, law, rungs, 1 if mixed else 0, floor)
-        if status != CERTIFIED and quick and rung != MULTIPLIERS:
+        stages = QUICK if quick else ALL
+        status = solve_rows(w, n, rows, law, stages, 1 if mixed else 0, floor)
+        if status != CERTIFIED and quick and stage != MULTIPLIERS:
             status = _multiply(w, count, n, rows, law, floor, dt)
         if status != CERTIFIED and quick:
             status = solve_rows(w, n, rows, law, ALL, 1, floor)
         if status != CERTIFIED and status != DEGRADED and quick:  # for an answer that is near
             status = _multiply(w, count, n, rows, law, floor, dt)
-    forget(w)
+    # What the next step begins with
+    clear_warm_start(w)
     remember_modes(w, count, n)
     remember_impulses(w, count)
     return int(status)
@@ -102,59 +104,60 @@ def solve_contacts(w: WorldView, count: int, rows: int, law: int, dt: float) -> 
 
 @inlined
 def _multiply(
-    w: WorldView, count: int, n: int, rows: int, law: int, floor: float, dt: float
+    w: WorldView, count: int, total: int, rows: int, law: int, floor: float, dt: float
 ) -> int:
     """Multipliers from the last step's impulses; arguments as of `keep`."""
-    recall_all(w, count, rows, dt)
+    warm_start_all(w, count, rows, dt)
+    # The modes of the last step tell nothing here
     status = w.status[0]
-    scale = velocity_scale(polygon_of(w), w.blocks, n, w.G, w.bias_row, floor)
-    status.asked[MULTIPLIERS] += 1
+    scale = velocity_scale(polygon_of(w), w.blocks, total, w.G, w.bias_row, floor)
+    status.called[MULTIPLIERS] += 1
     w.answer[0].sweeps = 0
-    found = solve_by_multipliers(w, n, rows, scale, law)
+    found = solve_by_multipliers(w, total, rows, scale, law)
     if found == CERTIFIED:
-        status.answered[MULTIPLIERS] += 1
+        status.solved[MULTIPLIERS] += 1
         # Where much has changed, what is kept or modes are the quicker start, but in a crowd
         first = w.answer[0].sweeps <= CLOSE or rows > CROWD * w.header[0].nv
-        status.rung = MULTIPLIERS if first else PATH
+        status.stage = MULTIPLIERS if first else PATH
     return int(found)
 
 
 @apart("contact", seconds=2)
-def keep(w: WorldView, count: int, n: int, rows: int, law: int, floor: float, dt: float) -> int:
+def keep(w: WorldView, count: int, total: int, rows: int, law: int, floor: float, dt: float) -> int:
     """Answer by the last step's impulses, corrected, if nothing slipped; FAILED if that fails.
 
     Of things that rest on more than holds them up, the impulses of least norm often fit no cone
     while others do; those that fitted in the last step mostly go on to.
 
-    count, n: of contacts, and of all blocks; floor: as of `solve_rows`
+    count, total: of contacts, and of all blocks; floor: as of `solve_rows`
     """
-    if not recall_impulses(w, count, rows, dt):
+    if not warm_start_impulses(w, count, rows, dt):
         return FAILED
     status, report, polygon = w.status[0], w.answer[0], polygon_of(w)
-    scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, floor)
-    problem = open_problem(w, polygon, n, rows, scale)
+    scale = velocity_scale(polygon, w.blocks, total, w.G, w.bias_row, floor)
+    problem = open_problem(w, polygon, total, rows, scale)
     answer, scratch = open_answer(w), open_scratch(w)
-    status.asked[KEPT] += 1
-    report.residual, report.sweeps = settle(problem, answer, scratch, CHANGES, True)
+    status.called[KEPT] += 1
+    report.residual, report.sweeps = converge(problem, answer, scratch, CHANGES, True)
     if not report.residual <= WARM_RESIDUAL:
         return FAILED
     if law == CONE:
-        report.residual = judge(problem, answer)
+        report.residual = certify_answer(problem, answer)
         if not report.residual <= WARM_RESIDUAL:
             return FAILED
-    status.answered[KEPT] += 1
-    status.rung = KEPT
+    status.solved[KEPT] += 1
+    status.stage = KEPT
     return CERTIFIED
 
 
 @apart("contact", seconds=11)
 def solve_rows(
-    w: WorldView, count: int, rows: int, law: int, rungs: int, mixed: int, floor: float
+    w: WorldView, count: int, rows: int, law: int, stages: int, mixed: int, floor: float
 ) -> int:
-    """Up the ladder with the first `count` blocks and their rows; returns the status.
+    """Try the stages on the first `count` blocks and their rows; returns the status.
 
     law: PYRAMID or CONE
-    rungs: QUICK, INSIDE or ALL
+    stages: QUICK, INSIDE or ALL
     mixed: whether the blocks' modes are not worth a try
     floor: least velocity scale of the certificate, g dt [m/s]
     Writes impulses and velocities of the rows, modes and slips of the blocks, and `w.answer`.
@@ -167,40 +170,40 @@ def solve_rows(
     if rows == 0:
         return CERTIFIED
     if _any_moments(w, count):  # of which pyramids know nothing
-        answer.asked[CONES] += 1
+        answer.called[CONES] += 1
         status = solve_on_cones(w, count, rows, scale, WARM)
-        answer.answered[CONES] += 1 if status == CERTIFIED else 0
+        answer.solved[CONES] += 1 if status == CERTIFIED else 0
         return status
     # Where something slipped on the exact cone in the last step, pyramids are of little help
-    if law == CONE and w.status[0].rung == CONES and _slide(w, count, rows, scale) == CERTIFIED:
+    if law == CONE and w.status[0].stage == CONES and _slide(w, count, rows, scale) == CERTIFIED:
         return CERTIFIED
     # A stale guess must not change the answer (docs/theory.md, Warm starts): what Newton's method
     # finds counts only if it is exact to rounding.
     report.residual, report.sweeps = newton(problem, answer, scratch, mixed != 0)
     status = CERTIFIED if report.residual <= WARM_RESIDUAL else FAILED
-    w.status[0].rung = MODES
-    if rungs == QUICK and law == PYRAMID:
+    w.status[0].stage = MODES
+    if stages == QUICK and law == PYRAMID:
         return status
     if law == CONE and status != CERTIFIED and _slide(w, count, rows, scale) == CERTIFIED:
         return CERTIFIED
-    if rungs == QUICK and status != CERTIFIED:
+    if stages == QUICK and status != CERTIFIED:
         return FAILED
     if status != CERTIFIED and polygon[0].directions > 2:  # in the plane Lemke's is as quick
-        answer.asked[PATH] += 1
-        w.status[0].rung = PATH
+        answer.called[PATH] += 1
+        w.status[0].stage = PATH
         status = solve_from_inside(w, count, rows, scale)
-        answer.answered[PATH] += 1 if status == CERTIFIED else 0
-    if status != CERTIFIED and rungs == ALL and count * (2 + polygon[0].directions) <= FEW:
-        answer.asked[LEMKE] += 1
-        w.status[0].rung = LEMKE
+        answer.solved[PATH] += 1 if status == CERTIFIED else 0
+    if status != CERTIFIED and stages == ALL and count * (2 + polygon[0].directions) <= FEW:
+        answer.called[LEMKE] += 1
+        w.status[0].stage = LEMKE
         status = solve_lcp_of_rows(w, count, rows, scale)
-        answer.answered[LEMKE] += 1 if status == CERTIFIED else 0
+        answer.solved[LEMKE] += 1 if status == CERTIFIED else 0
     if law == CONE:
-        answer.asked[CONES] += 1
+        answer.called[CONES] += 1
         status = solve_on_cones(w, count, rows, scale, COLD)
-        answer.answered[CONES] += 1 if status == CERTIFIED else 0
+        answer.solved[CONES] += 1 if status == CERTIFIED else 0
         if _any_slips(w, count):
-            w.status[0].rung = CONES
+            w.status[0].stage = CONES
     return status
 
 
@@ -213,9 +216,9 @@ def _slide(w: WorldView, count: int, rows: int, scale: float) -> int:
     status = w.status[0]
     found = solve_on_cones(w, count, rows, scale, BRIEF)
     if found == CERTIFIED:
-        status.asked[CONES] += 1
-        status.answered[CONES] += 1
-        status.rung = CONES if _any_slips(w, count) else PATH
+        status.called[CONES] += 1
+        status.solved[CONES] += 1
+        status.stage = CONES if _any_slips(w, count) else PATH
     return int(found)
 
 
@@ -250,11 +253,11 @@ def solve_with_reserves(w: WorldView, count: int, rows: int, law: int, scale: fl
         for r in range(rows):
             w.impulse_row[r] = 0.0
     else:
-        status.asked[LEMKE] += 1
+        status.called[LEMKE] += 1
         done = solve_lcp_of_rows(w, count, rows, scale)
-        status.answered[LEMKE] += 1 if done == CERTIFIED else 0
+        status.solved[LEMKE] += 1 if done == CERTIFIED else 0
     if law == CONE:
-        status.asked[CONES] += 1
+        status.called[CONES] += 1
         done = solve_on_cones(w, count, rows, scale, COLD)
-        status.answered[CONES] += 1 if done == CERTIFIED else 0
+        status.solved[CONES] += 1 if done == CERTIFIED else 0
     return int(done)

@@ -21,7 +21,7 @@ from dynenvs.model.validation import borrow, finite_vector, refuse_kinematic
 
 
 @kernel
-def aba_passes(w: WorldView, tau: Floats, damping_step: float, a: Floats) -> None:
+def aba_passes(w: WorldView, tau: Floats, damping_step: float, accelerations: Floats) -> None:
     """a = (M + armature + damping_step * damping)^-1 (tau - h + J^T wrench), shape (nv,).
 
     Needs `update_kinematics`.  `w.rhs` and `w.v_next` serve as u and D.
@@ -42,7 +42,9 @@ def aba_passes(w: WorldView, tau: Floats, damping_step: float, a: Floats) -> Non
         work = w.body[i]
         IA, pA = work.IA, work.pA
         for r in range(6):
+            # The velocity products c push as accelerations of the body do
             pA[r] += dot6(IA[r], work.c)
+        # One coordinate at a time, the last first: D is a number, and its inverse a division
         for j in range(body.v_at + body.nv - 1, body.v_at - 1, -1):
             dof = w.dofs[j]
             for r in range(6):
@@ -54,6 +56,7 @@ def aba_passes(w: WorldView, tau: Floats, damping_step: float, a: Floats) -> Non
                 pA[r] += ratio * u[j]
                 for k in range(6):
                     IA[r, k] -= ratio * U[j, k]
+        # One origin a tree: nothing is transformed on the way to the parent
         if body.parent > 0:
             parent = w.body[body.parent]
             for r in range(6):
@@ -73,22 +76,23 @@ def aba_passes(w: WorldView, tau: Floats, damping_step: float, a: Floats) -> Non
         for k in range(6):
             work.a[k] = parent.a[k]
         for j in range(body.v_at, body.v_at + body.nv):
-            a[j] = (u[j] - dot6(U[j], work.a)) / D[j]
+            accelerations[j] = (u[j] - dot6(U[j], work.a)) / D[j]
             for k in range(6):
-                work.a[k] += w.S[j, k] * a[j]
+                work.a[k] += w.S[j, k] * accelerations[j]
         for k in range(6):
             work.a[k] += work.c[k]
 
 
 @entry(seconds=7)
-def _aba(w: WorldView, tau: Floats, a: Floats) -> None:
+def _aba(w: WorldView, tau: Floats, accelerations: Floats) -> None:
     update_kinematics(w)
+    # Dampers, springs and carried weights are forces like others here
     for j in range(w.header[0].nv):
         w.bias[j] = w.dofs[j].damping * w.v[j]
     add_passive(w, w.v, w.M, w.bias, 0.0)
     for j in range(w.header[0].nv):
         w.tau[j] = tau[j] - w.bias[j]
-    aba_passes(w, w.tau, 0.0, a)
+    aba_passes(w, w.tau, 0.0, accelerations)
 
 
 def aba(

@@ -42,6 +42,7 @@ def bias_forces(w: WorldView, v: Floats) -> None:
 @kernel
 def _passes(w: WorldView, v: Floats) -> None:
     nb, g = w.header[0].nb, w.header[0].gravity
+    # The world falls upwards: gravity needs no force of its own
     world = w.body[0]
     for k in range(6):
         world.v[k] = world.a[k] = 0.0
@@ -52,6 +53,7 @@ def _passes(w: WorldView, v: Floats) -> None:
         origin = w.pose[body.root].p
         move_body(body, w.body[body.parent], w.pose[i], origin, v, w.S, w.body[i])
         _load(body, w.mass_scale[i], w.wrench[i], origin, w.pose[i], w.body[i])
+    # Forces from tips to base
     for i in range(nb - 1, 0, -1):
         body, f = w.bodies[i], w.body[i].f
         for j in range(body.v_at, body.v_at + body.nv):
@@ -65,7 +67,7 @@ def _passes(w: WorldView, v: Floats) -> None:
 
 
 @inlined
-def _load(body: Any, scale: float, e: Floats, origin: Floats, pose: Any, work: Any) -> None:
+def _load(body: Any, scale: float, wrench: Floats, origin: Floats, pose: Any, work: Any) -> None:
     """What moves one body so (moment; force) at the tree's origin, but for its external wrench."""
     R, v, a, B = pose.R, work.v, work.a, body.inertia
     x, y, z = rotate(R, body.com)
@@ -74,11 +76,11 @@ def _load(body: Any, scale: float, e: Floats, origin: Floats, pose: Any, work: A
     # Acceleration of the centre of mass
     fall = plus(entries(a, 3), 1.0, cross(spin, c))
     fall = plus(fall, 1.0, cross(turn, plus(entries(v, 3), 1.0, cross(turn, c))))
-    force = plus(scaled(scale * body.mass, fall), -1.0, entries(e, 3))
+    force = plus(scaled(scale * body.mass, fall), -1.0, entries(wrench, 3))
     # Moment about it, in the body's axes
     t, u = into_body(R, turn), into_body(R, spin)
     Iu, It = into_world(B, u), into_world(B, t)
     n = into_world(R, plus(Iu, 1.0, cross(t, It)))
-    moment = plus(scaled(scale, n), -1.0, entries(e, 0))
+    moment = plus(scaled(scale, n), -1.0, entries(wrench, 0))
     put_entries(work.f, 0, plus(moment, 1.0, cross(c, force)))
     put_entries(work.f, 3, force)

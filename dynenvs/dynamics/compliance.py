@@ -30,6 +30,7 @@ from dynenvs.model.validation import borrow, finite_vector
 @kernel
 def _articulate(w: WorkView) -> None:
     """Articulated inertias, `w.U` = IA S and D in `w.v_next`, tips to base (ABA's second pass)."""
+    # The inertias alone, without forces
     for i in range(1, w.header[0].nb):
         inertia_matrix(w.body[i], w.body[i].IA)
     for i in range(w.header[0].nb - 1, 0, -1):
@@ -51,26 +52,26 @@ def _articulate(w: WorkView) -> None:
 
 
 @kernel
-def _let_through(w: WorkView, j: int, X: Floats) -> None:
-    """X <- psi_j X for one coordinate, X of shape (6, 6)."""
-    S, U = w.S[j], w.U[j]
+def _let_through(w: WorkView, coordinate: int, matrix: Floats) -> None:
+    """matrix <- psi_j matrix for one coordinate, matrix of shape (6, 6)."""
+    S, U = w.S[coordinate], w.U[coordinate]
     for c in range(6):
         total = 0.0
         for r in range(6):
-            total += U[r] * X[r, c]
-        total /= w.v_next[j]
+            total += U[r] * matrix[r, c]
+        total /= w.v_next[coordinate]
         for r in range(6):
-            X[r, c] -= S[r] * total
+            matrix[r, c] -= S[r] * total
 
 
 @kernel
-def _let_through_right(w: WorkView, j: int, X: Floats) -> None:
-    """X <- X psi_j^T."""
-    S, U = w.S[j], w.U[j]
+def _let_through_right(w: WorkView, coordinate: int, matrix: Floats) -> None:
+    """matrix <- matrix psi_j^T."""
+    S, U = w.S[coordinate], w.U[coordinate]
     for r in range(6):
-        total = dot6(X[r], U) / w.v_next[j]
+        total = dot6(matrix[r], U) / w.v_next[coordinate]
         for c in range(6):
-            X[r, c] -= total * S[c]
+            matrix[r, c] -= total * S[c]
 
 
 @kernel
@@ -98,13 +99,13 @@ def _kernels(w: WorkView, upsilon: Floats) -> None:
 
 
 @kernel
-def _blocks(w: WorkView, upsilon: Floats, j: int, omega: Floats) -> None:
-    """Omega_ij of all bodies i with body j, shape (nb, 6, 6).
+def _blocks(w: WorkView, upsilon: Floats, node: int, omega: Floats) -> None:
+    """Omega_ij of all bodies i with the body j = node, shape (nb, 6, 6).
 
     Ancestors first: Omega_ij = Upsilon_i psi^T, with psi the product from j up to below i.
     `omega[0]` serves as that product; as the world's block it is zero at last.
     """
-    above = np.int64(j)
+    above = np.int64(node)
     product = omega[0]
     for r in range(6):
         for c in range(6):
@@ -123,7 +124,8 @@ def _blocks(w: WorkView, upsilon: Floats, j: int, omega: Floats) -> None:
     for r in range(6):
         for c in range(6):
             product[r, c] = 0.0
-    ancestor = np.int64(j)
+    # The other bodies follow from their parents, base to tips
+    ancestor = np.int64(node)
     for i in range(last - 1, 0, -1):  # marks: whose block is known
         known = i == ancestor
         if known:
@@ -137,13 +139,13 @@ def _blocks(w: WorkView, upsilon: Floats, j: int, omega: Floats) -> None:
 
 
 @kernel
-def _times_psi(w: WorkView, j: int, X: Floats) -> None:
-    """X <- X psi_j."""
-    S, U = w.S[j], w.U[j]
+def _times_psi(w: WorkView, coordinate: int, matrix: Floats) -> None:
+    """matrix <- matrix psi_j."""
+    S, U = w.S[coordinate], w.U[coordinate]
     for r in range(6):
-        total = dot6(X[r], S) / w.v_next[j]
+        total = dot6(matrix[r], S) / w.v_next[coordinate]
         for c in range(6):
-            X[r, c] -= total * U[c]
+            matrix[r, c] -= total * U[c]
 
 
 @entry
@@ -161,6 +163,7 @@ def compliance_of_nodes(
     _articulate(w)
     _kernels(w, upsilon)
     count = bodies.shape[0]
+    # A unit force along each axis at the point, as (moment; force) about the tree's origin
     for a in range(count):
         pose = w.pose[bodies[a]]
         origin = w.pose[w.bodies[bodies[a]].root].p
@@ -177,6 +180,7 @@ def compliance_of_nodes(
             f[0] = y * f[5] - z * f[4]
             f[1] = z * f[3] - x * f[5]
             f[2] = x * f[4] - y * f[3]
+    # Nodes of one body share its blocks
     for b in range(count):
         if b == 0 or bodies[b] != bodies[b - 1]:
             _blocks(w, upsilon, bodies[b], omega)

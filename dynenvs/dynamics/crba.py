@@ -50,6 +50,7 @@ def crba_passes(w: WorkView, M: Floats) -> None:
     """
     composite_inertias(w)
     for i in range(w.header[0].nv):
+        # Row i: zero where the tree has no way from j to i
         for j in range(i + 1):
             M[i, j] = 0.0
         work = w.body[w.dofs[i].body]

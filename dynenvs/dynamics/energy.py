@@ -71,14 +71,14 @@ def center_of_mass(w: WorkView, out: Floats) -> float:
 
 
 @entry
-def _measure(w: WorldView, h: Floats, c: Floats) -> tuple[float, float, float]:
+def _measure(w: WorldView, total: Floats, center: Floats) -> tuple[float, float, float]:
     update_kinematics(w)
     kinetic, potential = energies(w)
     for j in range(w.header[0].nv):
         kinetic += 0.5 * w.dofs[j].armature * w.v[j] * w.v[j]
     potential += passive_energy(w)
-    momentum(w, h)
-    return kinetic, potential, center_of_mass(w, c)
+    momentum(w, total)
+    return kinetic, potential, center_of_mass(w, center)
 
 
 def measure_energy(w: WorldView) -> tuple[float, float]:

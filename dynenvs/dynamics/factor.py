@@ -16,62 +16,64 @@ from dynenvs.simd.vectors import add_multiple
 
 
 @inlined
-def factor(w: ModelView, M: Floats, L: Floats) -> bool:
+def factor(w: ModelView, M: Floats, factors: Floats) -> bool:
     """L^T D L of the lower triangle of M, shapes (nv, nv); False if M is not positive definite."""
     for i in range(w.header[0].nv):
         for j in range(i + 1):
-            L[i, j] = M[i, j]
-    return factor_in_place(w.dofs, L)
+            factors[i, j] = M[i, j]
+    return factor_in_place(w.dofs, factors)
 
 
 @kernel
-def factor_in_place(dofs: Records, L: Floats) -> bool:
+def factor_in_place(dofs: Records, factors: Floats) -> bool:
     """The same for a matrix that lies in L already."""
     for k in range(dofs.shape[0] - 1, -1, -1):
+        # An infinite mass: nothing is subtracted from what carries it
         if dofs[k].kinematic:
-            L[k, k] = 0.0
+            factors[k, k] = 0.0
             continue
-        pivot = L[k, k]
+        pivot = factors[k, k]
         if not pivot > 0.0:  # catches NaN too
             return False
         inverse = 1.0 / pivot
-        L[k, k] = inverse
+        factors[k, k] = inverse
         i = dofs[k].parent
         while i >= 0:
-            ratio = L[k, i] * inverse
+            # Rows that are whole up to here in blocks, the rest along the tree
+            ratio = factors[k, i] * inverse
             whole = dofs[i].whole
-            add_multiple(L, i, L, k, 0, whole, -ratio)
+            add_multiple(factors, i, factors, k, 0, whole, -ratio)
             j = i
             while j >= whole:
-                L[i, j] -= ratio * L[k, j]
+                factors[i, j] -= ratio * factors[k, j]
                 j = dofs[j].parent
-            L[k, i] = ratio
+            factors[k, i] = ratio
             i = dofs[i].parent
     return True
 
 
 @inlined
-def solve(w: ModelView, L: Floats, x: Floats) -> None:
-    """x <- M^-1 x, shape (nv,)."""
-    solve_factors(w.dofs, L, x)
+def solve(w: ModelView, factors: Floats, vector: Floats) -> None:
+    """vector <- M^-1 vector, shape (nv,)."""
+    solve_factors(w.dofs, factors, vector)
 
 
 @kernel
-def solve_factors(dofs: Records, L: Floats, x: Floats) -> None:
+def solve_factors(dofs: Records, factors: Floats, vector: Floats) -> None:
     """The same for the degrees of freedom of an opened model."""
     nv = dofs.shape[0]
     # L^-T: tips to base
     for i in range(nv - 1, -1, -1):
-        xi = x[i]
+        xi = vector[i]
         j = dofs[i].parent
         while j >= 0:
-            x[j] -= L[i, j] * xi
+            vector[j] -= factors[i, j] * xi
             j = dofs[j].parent
     # D^-1, then L^-1: base to tips
     for i in range(nv):
-        total = x[i] * L[i, i]
+        total = vector[i] * factors[i, i]
         j = dofs[i].parent
         while j >= 0:
-            total -= L[i, j] * x[j]
+            total -= factors[i, j] * vector[j]
             j = dofs[j].parent
-        x[i] = total
+        vector[i] = total

@@ -52,25 +52,25 @@ CORRECTION = 33  # by which the base was turned at the middle, a rotation vector
 
 
 @inlined
-def notes(w: WorkView, i: int) -> Floats:
-    """Room for what is noted of the tree of body i, which is on a free joint; shape (36,)."""
-    at = 6 * w.bodies[i].v_at
+def notes(w: WorkView, index: int) -> Floats:
+    """Room for what is noted of the tree of body `index`, which is on a free joint; shape (36,)."""
+    at = 6 * w.bodies[index].v_at
     return words(w.U, 6 * w.header[0].nv)[at : at + 36]
 
 
 @kernel
-def push_tree(w: WorldView, i: int) -> None:
-    """Note what gravity and the external wrenches do to the tree of body i, and its mass.
+def push_tree(w: WorldView, index: int) -> None:
+    """Note what gravity and the external wrenches do to the tree of body `index`, and its mass.
 
     Needs the poses and composite inertias at the middle of a step.
     """
-    note, work, o = notes(w, i), w.body[i], w.pose[i].p
+    note, work, o = notes(w, index), w.body[index], w.pose[index].p
     mass, h = work.mc, work.hc
     note[MASS] = mass
     g = w.header[0].gravity
     moment, force = (0.0, 0.0, 0.0), (mass * g[0], mass * g[1], mass * g[2])
-    for b in range(i, w.header[0].nb):
-        if w.bodies[b].root == i:
+    for b in range(index, w.header[0].nb):
+        if w.bodies[b].root == index:
             e, p = w.wrench[b], w.pose[b].p
             x, y, z = rotate(w.pose[b].R, w.bodies[b].com)
             arm = (
@@ -85,17 +85,17 @@ def push_tree(w: WorldView, i: int) -> None:
 
 
 @kernel
-def sum_tree(w: WorkView, i: int, at: int) -> None:
-    """Note centre of mass, momentum and inertia of the tree of body i, from entry `at` on.
+def sum_tree(w: WorkView, index: int, at: int) -> None:
+    """Note centre of mass, momentum and inertia of the tree of body `index`, from entry `at` on.
 
     Needs `update_kinematics`.
     """
-    note = notes(w, i)
+    note = notes(w, index)
     mass = note[MASS]
     zero = (0.0, 0.0, 0.0)
     h, P, L, diagonal, off = zero, zero, zero, zero, zero
-    for b in range(i, w.header[0].nb):
-        if w.bodies[b].root == i:
+    for b in range(index, w.header[0].nb):
+        if w.bodies[b].root == index:
             work = w.body[b]
             f, I = work.f, work.I
             inertia_times(work.m, work.h, I, work.v, f)
@@ -107,7 +107,7 @@ def sum_tree(w: WorkView, i: int, at: int) -> None:
     # From the tree's origin to its centre of mass
     x, y, z = scaled(1.0 / mass, h)
     squares = (y * y + z * z, x * x + z * z, x * x + y * y)
-    put_entries(note, at + CENTER, plus((x, y, z), 1.0, entries(w.pose[i].p, 0)))
+    put_entries(note, at + CENTER, plus((x, y, z), 1.0, entries(w.pose[index].p, 0)))
     put_entries(note, at + VELOCITY, scaled(1.0 / mass, P))
     put_entries(note, at + TURN, plus(L, -1.0, cross((x, y, z), P)))
     put_entries(note, at + DIAGONAL, plus(diagonal, -mass, squares))
@@ -115,12 +115,16 @@ def sum_tree(w: WorkView, i: int, at: int) -> None:
 
 
 @inlined
-def _spin_base(diagonal: Three, off: Three, own: Three, L: Three, w: Three, half: float) -> Three:
+def _spin_base(
+    diagonal: Three, off: Three, own: Three, momentum: Three, w: Three, half: float
+) -> Three:
     """The angular velocity w+ of I w+ + own = exp(-half w+) L, from the guess w."""
     for _ in range(NEWTON_STEPS):
-        b = turned_back(L, scaled(half, w))
+        # The momentum as seen after half of the turn at the present guess
+        b = turned_back(momentum, scaled(half, w))
         miss = plus(plus(b, -1.0, own), -1.0, symmetric(diagonal, off, w))
         ex, ey, ez = (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0)
+        # Newton's matrix by columns: the inertia, and how the turn moves the momentum
         change = solved(
             plus(symmetric(diagonal, off, ex), -half, cross(b, ex)),
             plus(symmetric(diagonal, off, ey), -half, cross(b, ey)),
@@ -144,23 +148,23 @@ def _correction(note: Floats, without: Floats, corrected: Floats) -> Three:
 
 
 @kernel
-def fly_tree(w: WorldView, i: int, start: Floats, flown: Floats, h: float) -> None:
-    """Motion of the base, body i, at the end of a step in which nothing outside touched its tree.
+def fly_tree(w: WorldView, index: int, start: Floats, flown: Floats, dt: float) -> None:
+    """Motion of a base at the end of a step in which nothing outside touched its tree.
 
     start: positions at the start of the step, shape (nq,); `w.v` are the velocities there.
     flown: positions at the next middle, shape (nq,), as velocities alone lead to it; those in
     `w.q_new` are corrected.
-    h: length of the step [s]
+    dt: length of the step [s]
     `w.q` and `w.v_new` are what the step leads to: their parts of the base are corrected.  Needs
     the notes of the tree at the start and the end, and the poses at the end.
     """
-    body, note, pose = w.bodies[i], notes(w, i), w.pose[i]
+    body, note, pose = w.bodies[index], notes(w, index), w.pose[index]
     at, v_at, mass = body.q_at, body.v_at, note[MASS]
     w0, w1 = entries(w.v, v_at + 3), entries(w.v_new, v_at + 3)
     # Angular momentum to be, in the axes of the middle
-    L = plus(entries(note, START + TURN), h, entries(note, MOMENT))
-    R = w.pose_new[i].R  # at the start
-    L = turned_back(into_body(R, L), scaled(0.5 * h, w0))
+    L = plus(entries(note, START + TURN), dt, entries(note, MOMENT))
+    R = w.pose_new[index].R  # at the start
+    L = turned_back(into_body(R, L), scaled(0.5 * dt, w0))
     correction = _correction(note, flown[at + 3 : at + 7], w.q_new[at + 3 : at + 7])
     L = turned_back(L, correction)
     # Of the shape at the end, in the base's axes: inertia, centre of mass, and the joints' share
@@ -172,20 +176,22 @@ def fly_tree(w: WorldView, i: int, start: Floats, flown: Floats, h: float) -> No
     x, y, z = rotate(F, w.v_new[v_at : v_at + 3])
     inner = into_body(R, plus(entries(note, END + VELOCITY), -1.0, (x, y, z)))
     inner = plus(inner, -1.0, cross(w1, c))
-    found = _spin_base(diagonal, off, own, L, w1, 0.5 * h)
+    # The turn that gives this shape the momentum that it must have
+    found = _spin_base(diagonal, off, own, L, w1, 0.5 * dt)
     put_entries(w.v_new, v_at + 3, found)
+    # Orientation: half a step with the old turn, the correction, half a step with the new one
     q = w.q[at + 3 : at + 7]
-    x, y, z = scaled(0.5 * h, w0)
+    x, y, z = scaled(0.5 * dt, w0)
     rotate_quaternion(start[at + 3 : at + 7], x, y, z, q)
     x, y, z = correction
     if x != 0.0 or y != 0.0 or z != 0.0:
         rotate_quaternion(q, x, y, z, q)
-    x, y, z = scaled(0.5 * h, found)
+    x, y, z = scaled(0.5 * dt, found)
     rotate_quaternion(q, x, y, z, q)
     # Where the base is for the centre of mass to be where it is to be, and likewise its velocity
     V0 = entries(note, START + VELOCITY)
-    V1 = plus(V0, h / mass, entries(note, FORCE))
-    place = plus(plus(entries(note, START + CENTER), 0.5 * h, V0), 0.5 * h, V1)
+    V1 = plus(V0, dt / mass, entries(note, FORCE))
+    place = plus(plus(entries(note, START + CENTER), 0.5 * dt, V0), 0.5 * dt, V1)
     arm = turned_by_quaternion(q, 0, c)
     moved = plus(plus(place, -1.0, into_world(F, arm)), -1.0, entries(pose.p, 0))
     put_entries(w.q, at, plus(entries(w.q, at), 1.0, into_body(F, moved)))

@@ -42,6 +42,7 @@ def read_frames(
     rows: their states, one after the other
     """
     h = w.header[0]
+    # One workspace serves all worlds, one after the other
     for k in range(p.shape[0]):
         row = vector(rows, k * h.state_bytes, h.state_bytes, np.uint8)
         world = open_world(w, row, w)
@@ -56,6 +57,7 @@ def read_frames(
                 omega[k, i, r] = twist[r]
                 for c in range(3):
                     R[k, i, r, c] = pose.R[r, c]
+            # The velocity is that of the tree's origin, moved to the body's
             v[k, i, 0] = twist[3] + twist[1] * z - twist[2] * y
             v[k, i, 1] = twist[4] + twist[2] * x - twist[0] * z
             v[k, i, 2] = twist[5] + twist[0] * y - twist[1] * x
@@ -89,6 +91,7 @@ def _point(w: WorldView, body: int, local: Floats, J: Matrix, bias: Floats) -> N
         point[r] = pose.p[r]
         for c in range(3):
             point[r] += pose.R[r, c] * local[c]
+    # A row for each axis of the world
     for r in range(3):
         for c in range(3):
             axis[c] = 1.0 if c == r else 0.0

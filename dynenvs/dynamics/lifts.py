@@ -20,6 +20,7 @@ def add_lifts(w: WorldView, bias: Floats) -> None:
         if body.lift != 0.0:
             force = scaled(body.lift * body.mass * w.mass_scale[i], g)
             place = point_of(w, i, body.com)
+            # J^T of the force, coordinate by coordinate on the way to the root
             moment = cross(plus(place, -1.0, entries(w.pose[body.root].p, 0)), force)
             j = body.last
             while j >= 0:

@@ -72,23 +72,23 @@ def inertia(pose: Any, work: Any) -> tuple[Three, Three]:
 
 @kernel
 def spin(
-    diagonal: Three, off: Three, rotor: Three, w: Three, guess: Three, push: Three, h: float
+    diagonal: Three, off: Three, rotor: Three, w: Three, guess: Three, push: Three, dt: float
 ) -> tuple[Three, bool]:
-    """The angular velocity w+ of (I + A) (w+ - w) + h wm x I wm = push, by Newton's method.
+    """The angular velocity w+ of (I + A) (w+ - w) + dt wm x I wm = push, by Newton's method.
 
     diagonal, off: of the inertia I, (yz, xz, xy); rotor: diagonal of A, inertia that takes no part
     in the gyroscopic term; push: impulse of the moments [N m s]
     Returns whether the equations hold, too: to rounding, or w+ is no answer.
     """
     d = plus(guess, -1.0, w)
-    miss = _missed(diagonal, off, rotor, w, d, push, h)
+    miss = _missed(diagonal, off, rotor, w, d, push, dt)
     for _ in range(NEWTON_STEPS):
         mean = plus(w, 0.5, d)
         L = symmetric(diagonal, off, mean)
-        # Columns of I + A + h/2 (wm x I - (I wm) x)
-        x = _column(diagonal, off, mean, L, 0.5 * h, (1.0, 0.0, 0.0))
-        y = _column(diagonal, off, mean, L, 0.5 * h, (0.0, 1.0, 0.0))
-        z = _column(diagonal, off, mean, L, 0.5 * h, (0.0, 0.0, 1.0))
+        # Columns of I + A + dt/2 (wm x I - (I wm) x)
+        x = _column(diagonal, off, mean, L, 0.5 * dt, (1.0, 0.0, 0.0))
+        y = _column(diagonal, off, mean, L, 0.5 * dt, (0.0, 1.0, 0.0))
+        z = _column(diagonal, off, mean, L, 0.5 * dt, (0.0, 0.0, 1.0))
         change = solved(
             (x[0] + rotor[0], x[1], x[2]),
             (y[0], y[1] + rotor[1], y[2]),
@@ -96,63 +96,69 @@ def spin(
             miss,
         )
         d = plus(d, 1.0, change)
-        miss = _missed(diagonal, off, rotor, w, d, push, h)
+        miss = _missed(diagonal, off, rotor, w, d, push, dt)
         if not size(change) > ROUNDING * size(mean):
             break
+    # What is still missing against the size of the terms: rounding grows with these
     mean = plus(w, 0.5, d)
     L = symmetric(diagonal, off, mean)
     terms = size(push) + size(_moved(diagonal, off, rotor, d))
-    terms += size(L) + abs(h) * size(mean) * size(L)
+    terms += size(L) + abs(dt) * size(mean) * size(L)
     return plus(w, 1.0, d), bool(size(miss) <= MISSED * terms)
 
 
 @inlined
-def _moved(diagonal: Three, off: Three, rotor: Three, d: Three) -> Three:
-    """(I + A) d"""
-    x, y, z = symmetric(diagonal, off, d)
-    return (x + rotor[0] * d[0], y + rotor[1] * d[1], z + rotor[2] * d[2])
+def _moved(diagonal: Three, off: Three, rotor: Three, change: Three) -> Three:
+    """(I + A) change"""
+    x, y, z = symmetric(diagonal, off, change)
+    return (x + rotor[0] * change[0], y + rotor[1] * change[1], z + rotor[2] * change[2])
 
 
 @inlined
 def _missed(
-    diagonal: Three, off: Three, rotor: Three, w: Three, d: Three, push: Three, h: float
+    diagonal: Three, off: Three, rotor: Three, w: Three, change: Three, push: Three, dt: float
 ) -> Three:
-    """What is missing in Euler's equations for w+ = w + d: push - (I + A) d - h wm x I wm."""
-    mean = plus(w, 0.5, d)
-    turned = plus(_moved(diagonal, off, rotor, d), h, cross(mean, symmetric(diagonal, off, mean)))
+    """What Euler's equations miss for w+ = w + change: push - (I + A) change - dt wm x I wm."""
+    mean = plus(w, 0.5, change)
+    turned = plus(
+        _moved(diagonal, off, rotor, change), dt, cross(mean, symmetric(diagonal, off, mean))
+    )
     return plus(push, -1.0, turned)
 
 
 @inlined
-def _column(diagonal: Three, off: Three, mean: Three, L: Three, half: float, e: Three) -> Three:
-    Ie = symmetric(diagonal, off, e)
-    return plus(plus(Ie, half, cross(mean, Ie)), -half, cross(L, e))
+def _column(
+    diagonal: Three, off: Three, mean: Three, momentum: Three, half: float, axis: Three
+) -> Three:
+    Ie = symmetric(diagonal, off, axis)
+    return plus(plus(Ie, half, cross(mean, Ie)), -half, cross(momentum, axis))
 
 
 @inlined
-def swing(c: Three, w0: Three, w1: Three, wm: Three, h: float) -> Three:
-    """By how much the velocity of a point c changes beyond that of the origin, body axes."""
-    return plus(cross(plus(w1, -1.0, w0), c), h, cross(wm, cross(wm, c)))
+def swing(point: Three, w0: Three, w1: Three, wm: Three, dt: float) -> Three:
+    """By how much the velocity of a `point` changes beyond that of the origin, body axes."""
+    return plus(cross(plus(w1, -1.0, w0), point), dt, cross(wm, cross(wm, point)))
 
 
 @kernel
-def fly(w: WorldView, i: int, start: Floats, h: float, q: Floats) -> None:
-    """State at the end of the step of body i, which floats alone and was touched by nothing.
+def fly(w: WorldView, index: int, start: Floats, dt: float, q: Floats) -> None:
+    """State at the end of the step of body `index`, which floats alone and was touched by nothing.
 
     start: positions at the start of the step, shape (nq,); those at its middle are `w.q`, and `w.v`
     are the velocities at the start.  Writes the body's part of `q`, shape (nq,), and of `w.v_new`.
     """
-    body = w.bodies[i]
+    body = w.bodies[index]
     at, v_at = body.q_at, body.v_at
-    c = center(w.pose[i], w.body[i], w.pose[i])
+    # Change of the centre's velocity, not of the origin's, which the turn moves besides
+    c = center(w.pose[index], w.body[index], w.pose[index])
     v0, v1 = entries(w.v, v_at), entries(w.v_new, v_at)
     w0, w1 = entries(w.v, v_at + 3), entries(w.v_new, v_at + 3)
     wm = plus(w0, 0.5, plus(w1, -1.0, w0))
     pushed = plus(
-        plus(v1, -1.0, v0), 1.0, turned_by_quaternion(w.q, at + 3, swing(c, w0, w1, wm, h))
+        plus(v1, -1.0, v0), 1.0, turned_by_quaternion(w.q, at + 3, swing(c, w0, w1, wm, dt))
     )
-    # The unit quaternion of Cayley's rotation is (1, h wm / 2), normalised
-    x, y, z = 0.5 * h * wm[0], 0.5 * h * wm[1], 0.5 * h * wm[2]
+    # The unit quaternion of Cayley's rotation is (1, dt wm / 2), normalised
+    x, y, z = 0.5 * dt * wm[0], 0.5 * dt * wm[1], 0.5 * dt * wm[2]
     a, b, d, e = start[at + 3], start[at + 4], start[at + 5], start[at + 6]
     r, i1 = a - b * x - d * y - e * z, a * x + b + d * z - e * y
     j1, k1 = a * y - b * z + d + e * x, a * z + b * y - d * x + e
@@ -162,6 +168,6 @@ def fly(w: WorldView, i: int, start: Floats, h: float, q: Floats) -> None:
     arm = turned_by_quaternion(start, at + 3, c)
     c0 = plus(v0, 1.0, turned_by_quaternion(start, at + 3, cross(w0, c)))
     c1 = plus(c0, 1.0, pushed)
-    place = plus(plus(entries(start, at), 1.0, arm), 0.5 * h, plus(c0, 1.0, c1))
+    place = plus(plus(entries(start, at), 1.0, arm), 0.5 * dt, plus(c0, 1.0, c1))
     put_entries(q, at, plus(place, -1.0, turned_by_quaternion(q, at + 3, c)))
     put_entries(w.v_new, v_at, plus(c1, -1.0, turned_by_quaternion(q, at + 3, cross(w1, c))))

@@ -65,7 +65,7 @@ def motion_passes(
     w: StateView,
     poses: Records,
     works: Records,
-    S: Floats,
+    axes: Floats,
     v: Floats,
     dt: float,
     M: Floats,
@@ -73,7 +73,7 @@ def motion_passes(
 ) -> None:
     """M^ = M + armature + dt damping (lower triangle) and h + D v - J^T wrench, (nv, nv) and (nv,).
 
-    Needs the poses.  Leaves axes `S`, spatial velocities `v` and bias accelerations `a` (gravity
+    Needs the poses.  Leaves `axes`, spatial velocities `v` and bias accelerations `a` (gravity
     included) of the bodies, and composite inertias, in the workspace.
     """
     world, g = works[0], w.header[0].gravity
@@ -85,7 +85,7 @@ def motion_passes(
     for i in range(1, w.bodies.shape[0]):
         body, work, pose = w.bodies[i], works[i], poses[i]
         origin = poses[body.root].p
-        move_body(body, works[body.parent], pose, origin, v, S, work)
+        move_body(body, works[body.parent], pose, origin, v, axes, work)
         if body.mass > 0.0:
             _weigh(body, w.mass_scale[i], pose, origin, work)
         else:
@@ -95,36 +95,37 @@ def motion_passes(
     for i in range(w.bodies.shape[0] - 1, 0, -1):
         body, work = w.bodies[i], works[i]
         for j in range(body.v_at + body.nv - 1, body.v_at - 1, -1):
-            bias[j] = _joint_force(S[j], work.f) + w.dofs[j].damping * v[j]
-            _mass_row(w.dofs, j, _composite(work), S, dt, M)
+            bias[j] = _joint_force(axes[j], work.f) + w.dofs[j].damping * v[j]
+            _mass_row(w.dofs, j, _composite(work), axes, dt, M)
         if body.parent > 0:
             _carry(work, works[body.parent])
 
 
 @merged
 def move_body(
-    body: Any, up: Any, pose: Any, origin: Floats, v: Floats, S: Floats, work: Any
+    body: Any, up: Any, pose: Any, origin: Floats, v: Floats, axes: Floats, work: Any
 ) -> None:
     """Axes S of a body's joint, its velocity v = v_up + S qd and acceleration a = a_up + v x S qd.
 
     up, work: BODY_WORK of its parent and its own; origin: the tree's
     """
+    # The parent's motion; the joint adds its own, and the product of both
     turn, slide = entries(up.v, 0), entries(up.v, 3)
     spin, rise = entries(up.a, 0), entries(up.a, 3)
     j = body.v_at
     if body.joint == REVOLUTE:
         axis = rotate(pose.R, body.axis)
         arm = cross(subtract(entries(pose.p, 0), entries(origin, 0)), axis)
-        put_entries(S[j], 0, axis)
-        put_entries(S[j], 3, arm)
+        put_entries(axes[j], 0, axis)
+        put_entries(axes[j], 3, arm)
         axis, arm = scaled(v[j], axis), scaled(v[j], arm)
         spin = add(spin, cross(turn, axis))
         rise = add(rise, add_cross(cross(turn, arm), slide, axis))
         turn, slide = add(turn, axis), add(slide, arm)
     elif body.joint == PRISMATIC:
         axis = rotate(pose.R, body.axis)
-        put_entries(S[j], 0, (0.0, 0.0, 0.0))
-        put_entries(S[j], 3, axis)
+        put_entries(axes[j], 0, (0.0, 0.0, 0.0))
+        put_entries(axes[j], 3, axis)
         axis = scaled(v[j], axis)
         rise = add(rise, cross(turn, axis))
         slide = add(slide, axis)
@@ -132,13 +133,14 @@ def move_body(
     put_entries(work.v, 3, slide)
     put_entries(work.a, 0, spin)
     put_entries(work.a, 3, rise)
+    # Spherical and free joints have columns that turn with the body: they go one by one
     if body.nv > 1:
-        joint_axes(body, pose, origin, S)
-        _move_freely(body, v, S, work)
+        joint_axes(body, pose, origin, axes)
+        _move_freely(body, v, axes, work)
 
 
 @inlined
-def _move_freely(body: Any, v: Floats, S: Floats, work: Any) -> None:
+def _move_freely(body: Any, v: Floats, axes: Floats, work: Any) -> None:
     """The same for a spherical or free joint, whose body has its parent's motion so far.
 
     A free joint is three translations and then a turn, which sees the velocity after them.
@@ -146,16 +148,16 @@ def _move_freely(body: Any, v: Floats, S: Floats, work: Any) -> None:
     first, last = body.v_at, body.v_at + body.nv
     if body.joint == FREE:
         for j in range(first, first + 3):
-            add_cross_motion(work.v, S[j], v[j], work.a)
+            add_cross_motion(work.v, axes[j], v[j], work.a)
         for j in range(first, first + 3):
             for k in range(3, 6):
-                work.v[k] += S[j, k] * v[j]
+                work.v[k] += axes[j, k] * v[j]
         first += 3
     for j in range(first, last):
-        add_cross_motion(work.v, S[j], v[j], work.a)
+        add_cross_motion(work.v, axes[j], v[j], work.a)
     for j in range(first, last):
         for k in range(6):
-            work.v[k] += S[j, k] * v[j]
+            work.v[k] += axes[j, k] * v[j]
 
 
 @inlined
@@ -165,10 +167,10 @@ def _center(body: Any, pose: Any, origin: Floats) -> Three:
 
 
 @inlined
-def _inertia_times(I: Inertia, turn: Three, slide: Three) -> Six:
+def _inertia_times(inertia: Inertia, turn: Three, slide: Three) -> Six:
     """(I w + h x v; m v - h x w) of a motion (w; v)."""
-    moment = add_cross(symmetric(I.diagonal, I.off, turn), I.h, slide)
-    return moment, subtract_cross(scaled(I.mass, slide), I.h, turn)
+    moment = add_cross(symmetric(inertia.diagonal, inertia.off, turn), inertia.h, slide)
+    return moment, subtract_cross(scaled(inertia.mass, slide), inertia.h, turn)
 
 
 @merged
@@ -190,10 +192,12 @@ def _weigh(body: Any, scale: float, pose: Any, origin: Floats, work: Any) -> Non
         scale * dot(Bx, z) - h[0] * c[2],
         scale * dot(Bx, y) - h[0] * c[1],
     )
+    # In place: the upper triangle is all that is ever read
     work.mc = mass
     put_entries(work.hc, 0, h)
     work.Ic[0, 0], work.Ic[1, 1], work.Ic[2, 2] = diagonal
     work.Ic[1, 2], work.Ic[0, 2], work.Ic[0, 1] = off
+    # f = I a + v x* I v
     turn, slide = entries(work.v, 0), entries(work.v, 3)
     spin, rise = entries(work.a, 0), entries(work.a, 3)
     I = Inertia(mass, h, diagonal, off)
@@ -216,22 +220,22 @@ def _weigh_nothing(work: Any) -> None:
 
 
 @inlined
-def _push(body: Any, wrench: Floats, pose: Any, origin: Floats, f: Floats) -> None:
-    """f -= an external wrench, moved from the body's centre of mass to the tree's origin."""
+def _push(body: Any, wrench: Floats, pose: Any, origin: Floats, out: Floats) -> None:
+    """out -= an external wrench, moved from the body's centre of mass to the tree's origin."""
     pushed = False
     for k in range(6):
         pushed = pushed or wrench[k] != 0.0
     if pushed:
         moment, force = entries(wrench, 0), entries(wrench, 3)
         moment = add_cross(moment, _center(body, pose, origin), force)
-        put_entries(f, 0, subtract(entries(f, 0), moment))
-        put_entries(f, 3, subtract(entries(f, 3), force))
+        put_entries(out, 0, subtract(entries(out, 0), moment))
+        put_entries(out, 3, subtract(entries(out, 3), force))
 
 
 @inlined
-def _joint_force(axis: Floats, f: Floats) -> float:
-    """S_j . f"""
-    return _power((entries(axis, 0), entries(axis, 3)), (entries(f, 0), entries(f, 3)))
+def _joint_force(axis: Floats, force: Floats) -> float:
+    """S_j . force"""
+    return _power((entries(axis, 0), entries(axis, 3)), (entries(force, 0), entries(force, 3)))
 
 
 @inlined
@@ -251,17 +255,20 @@ def _composite(work: Any) -> Inertia:
 
 
 @inlined
-def _mass_row(dofs: Records, j: int, I: Inertia, S: Floats, dt: float, M: Floats) -> None:
-    """Row j of M^: S_k . (Ic S_j) for k on the way from j to the root."""
-    axis = entries(S[j], 0), entries(S[j], 3)
-    force = _inertia_times(I, axis[0], axis[1])
-    for k in range(j):
-        M[j, k] = 0.0
-    dof = dofs[j]
-    M[j, j] = _power(axis, force) + (dof.armature + dt * dof.damping)
+def _mass_row(
+    dofs: Records, coordinate: int, inertia: Inertia, axes: Floats, dt: float, M: Floats
+) -> None:
+    """Row `coordinate` of M^: S_k . (Ic S_j) for k on the way from `coordinate` to the root."""
+    # Ic S_j is the force that moves all that the joint carries; each ancestor's axis takes its part
+    axis = entries(axes[coordinate], 0), entries(axes[coordinate], 3)
+    force = _inertia_times(inertia, axis[0], axis[1])
+    for k in range(coordinate):
+        M[coordinate, k] = 0.0
+    dof = dofs[coordinate]
+    M[coordinate, coordinate] = _power(axis, force) + (dof.armature + dt * dof.damping)
     k = dof.parent
     while k >= 0:
-        M[j, k] = _power((entries(S[k], 0), entries(S[k], 3)), force)
+        M[coordinate, k] = _power((entries(axes[k], 0), entries(axes[k], 3)), force)
         k = dofs[k].parent
 
 

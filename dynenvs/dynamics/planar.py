@@ -18,7 +18,7 @@ def planar_passes(
     w: StateView,
     poses: Records,
     works: Records,
-    S: Floats,
+    axes: Floats,
     v: Floats,
     dt: float,
     M: Floats,
@@ -32,12 +32,14 @@ def planar_passes(
     # Pass 1: velocities, bias accelerations and body forces, base to tips
     for i in range(1, bodies.shape[0]):
         body, work, pose = bodies[i], works[i], poses[i]
+        # The parent's motion: turn rate about y, velocity in the plane
         up, origin = works[body.parent], poses[body.root].p
         turn, vx, vz = up.v[1], up.v[3], up.v[5]
         spin, ax, az = up.a[1], up.a[3], up.a[5]
         if body.nv > 0:
+            # Its own joint adds to it
             j, rate = body.v_at, v[body.v_at]
-            axis = S[j]
+            axis = axes[j]
             axis[0] = axis[1] = axis[2] = axis[4] = 0.0
             if body.joint == REVOLUTE:
                 axis[1] = body.sign
@@ -55,6 +57,7 @@ def planar_passes(
         work.v[0] = work.v[2] = work.v[4] = 0.0
         work.v[1], work.v[3], work.v[5] = turn, vx, vz
         work.a[1], work.a[3], work.a[5] = spin, ax, az
+        # Inertia and force at the tree's origin, as far as the plane sees them
         mass = body.mass * w.mass_scale[i]
         fy, fx, fz = 0.0, 0.0, 0.0
         hx, hz, moment = 0.0, 0.0, 0.0
@@ -80,10 +83,11 @@ def planar_passes(
         body, work = bodies[i], works[i]
         mass, hx, hz, moment = work.mc, work.hc[0], work.hc[2], work.Ic[1, 1]
         fy, fx, fz = work.f[1], work.f[3], work.f[5]
+        # The row of M^ and the bias of its one coordinate
         if body.nv > 0:
             j = body.v_at
             dof = dofs[j]
-            sy, sx, sz = S[j, 1], S[j, 3], S[j, 5]
+            sy, sx, sz = axes[j, 1], axes[j, 3], axes[j, 5]
             bias[j] = sy * fy + sx * fx + sz * fz + dof.damping * v[j]
             iy = moment * sy + hz * sx - hx * sz
             ix, iz = mass * sx + hz * sy, mass * sz - hx * sy
@@ -92,8 +96,9 @@ def planar_passes(
             M[j, j] = sy * iy + sx * ix + sz * iz + dof.armature + dt * dof.damping
             k = dof.parent
             while k >= 0:
-                M[j, k] = S[k, 1] * iy + S[k, 3] * ix + S[k, 5] * iz
+                M[j, k] = axes[k, 1] * iy + axes[k, 3] * ix + axes[k, 5] * iz
                 k = dofs[k].parent
+        # One origin a tree: sums without transformation
         if body.parent > 0:
             up = works[body.parent]
             up.mc += mass

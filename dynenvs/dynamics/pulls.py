@@ -40,6 +40,7 @@ def path_pulls(w: WorldView, first: int, gears: int, segment: int, segments: int
     for s in range(segment, segment + segments):
         part = w.segments[s]
         a, b = point_of(w, part.body_a, part.place_a), point_of(w, part.body_b, part.place_b)
+        # The direction of the segment; its two ends pull in opposite ways
         way = plus(b, -1.0, a)
         far = math.sqrt(dot(way, way))
         length += part.share * far
@@ -70,6 +71,7 @@ def _pull(
     w: WorldView, first: int, gears: int, body: int, place: Three, moment: Three, force: Three
 ) -> None:
     """Add J^T (moment; force) at a point of a body to the pulls of one actuator or tendon."""
+    # Moment about the tree's origin: the axes are there, too
     arm = plus(place, -1.0, entries(w.pose[w.bodies[body].root].p, 0))
     moment = plus(moment, 1.0, cross(arm, force))
     j = w.bodies[body].last
@@ -93,6 +95,7 @@ def speed_of(w: WorldView, part: Any, v: Floats) -> float:
 @inlined
 def stiffen(w: WorldView, part: Any, weight: float, M: Floats) -> None:
     """Add g^T weight g to the lower triangle of M, once for each two coordinates."""
+    # Each pair of coordinates once, into the lower triangle
     gears, pulls = w.gears, w.pulls
     for k in range(part.first, part.first + part.gears):
         for l in range(part.first, part.first + part.gears):

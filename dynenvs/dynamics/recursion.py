@@ -32,8 +32,10 @@ def free_by_recursion(w: WorldView, tau: Floats, dt: float, at: Floats) -> int:
     Leaves `w.U`, D in the first column of `w.M`, and `w.L` of ones.  Returns PASSED, or SINGULAR.
     """
     nv = w.header[0].nv
+    # Velocities and inertias, as the passes need them
     update_velocities(w, at)
     update_inertias(w, w.mass_scale)
+    # Dampers push by the old velocity; what is implicit of them is in D
     for j in range(nv):
         w.bias[j] = tau[j] - w.dofs[j].damping * w.v[j]
     if w.header[0].nspins > 0:
@@ -41,6 +43,7 @@ def free_by_recursion(w: WorldView, tau: Floats, dt: float, at: Floats) -> int:
         add_spins(w, at, 1.0, w.bias)  # they are for `spinning.spin_on`
     aba_passes(w, w.bias, dt, w.v_free)
     w.answer[0].recursive = 1
+    # L of ones and D^-1 of ones: what follows knows factors only
     for j in range(nv):
         w.v_free[j] = w.v[j] + dt * w.v_free[j]
         w.M[j, 0] = w.v_next[j]
@@ -85,6 +88,7 @@ def couple_by_recursion(w: WorkView, rows: int) -> int:
                 w.Y[j, r] -= dot6(w.U[j], a) / w.M[j, 0]
                 for k in range(6):
                     a[k] += w.S[j, k] * w.Y[j, r]
+    # G from the columns, along the few coordinates that each row moves
     for r in range(rows):
         for c in range(rows):
             w.G[r, c] = 0.0

@@ -35,13 +35,16 @@ TWIST, WRENCH, ARM = range(3)  # rows of IA
 @apart("refined", seconds=3.5)
 def refine_free(w: WorldView, tau: Floats, dt: float) -> int:
     """Correct `w.v_free` by what the equations of motion miss.  Needs what made it."""
+    # The acceleration that the step has found
     for j in range(w.header[0].nv):
         w.rhs[j] = (w.v_free[j] - w.v[j]) / dt
     _arms(w)
     _outward(w, w.rhs, True)
+    # What the bodies need for that, and what pushes them
     for i in range(1, w.header[0].nb):
         _inertial(w.bodies[i], w.mass_scale[i], w.pose[i], w.body[i], True)
         _push(w.bodies[i], w.wrench[i], w.pose[i], w.body[i].IA[WRENCH])
+    # What the joints need: the difference is the defect, and the factors correct it
     for j in range(w.header[0].nv):
         dof = w.dofs[j]
         w.rhs[j] = tau[j] - dof.damping * w.v[j] - (dof.armature + dt * dof.damping) * w.rhs[j]
@@ -57,6 +60,7 @@ def refine_biases(w: WorldView, count: int, dt: float) -> int:
     """Right-hand sides of the contacts' rows from `w.v_free`, body by body."""
     _arms(w)
     _outward(w, w.v_free, False)
+    # Rows from the bodies' own velocities, not from sums about the tree's origin
     for i in range(count):
         contact = w.contacts[i]
         r = contact.row
@@ -120,11 +124,11 @@ def refine_response(w: WorldView, count: int, rows: int, dt: float) -> int:
 
 
 @inlined
-def _miss(w: WorkView, r: int, velocity: float, rows: int) -> None:
+def _miss(w: WorkView, row: int, velocity: float, rows: int) -> None:
     """Add to a row's right-hand side by how much its true change differs from (G p)_r."""
     for c in range(rows):
-        velocity -= w.G[r, c] * w.impulse_row[c]
-    w.bias_row[r] += velocity
+        velocity -= w.G[row, c] * w.impulse_row[c]
+    w.bias_row[row] += velocity
 
 
 @kernel
@@ -146,29 +150,34 @@ def _cross(
 
 
 @kernel
-def _outward(w: WorldView, x: Floats, moving: bool) -> None:
-    """Twists (angular; linear) of the bodies' origins for rates x of the coordinates.
+def _outward(w: WorldView, rates: Floats, moving: bool) -> None:
+    """Twists (angular; linear) of the bodies' origins for `rates` of the coordinates.
 
-    moving: x are accelerations: with velocity products, and gravity as the world's acceleration.
+    moving: rates are accelerations: with velocity products, and gravity as the world's
+        acceleration.
     """
+    # Gravity as the world's acceleration
     world, g = w.body[0].IA[TWIST], w.header[0].gravity
     for k in range(3):
         world[k] = 0.0
         world[3 + k] = -g[k] if moving else 0.0
     for i in range(1, w.header[0].nb):
         body, work = w.bodies[i], w.body[i]
+        # The parent's twist, at this body's origin
         up, own, arm = w.body[body.parent].IA[TWIST], work.IA[TWIST], work.IA[ARM]
         turn = w.body[body.parent].v
         c0, c1, c2 = _cross(up[0], up[1], up[2], arm[0], arm[1], arm[2])
         a0, a1, a2 = up[0], up[1], up[2]
         l0, l1, l2 = up[3] + c0, up[4] + c1, up[5] + c2
+        # Centripetal acceleration along the arm
         if moving:
             c0, c1, c2 = _cross(turn[0], turn[1], turn[2], arm[0], arm[1], arm[2])
             c0, c1, c2 = _cross(turn[0], turn[1], turn[2], c0, c1, c2)
             l0, l1, l2 = l0 + c0, l1 + c1, l2 + c2
+        # The joint's own rate; of a slide, Coriolis' term counts twice
         if body.nv > 0:
             j = body.v_at
-            S, rate, speed = w.S[j], x[j], w.v[j] if moving else 0.0
+            S, rate, speed = w.S[j], rates[j], w.v[j] if moving else 0.0
             if body.joint == REVOLUTE:
                 c0, c1, c2 = _cross(turn[0], turn[1], turn[2], S[0], S[1], S[2])
                 a0 += S[0] * rate + c0 * speed
@@ -186,11 +195,13 @@ def _outward(w: WorldView, x: Floats, moving: bool) -> None:
 def _inertial(body: Any, scale: float, pose: Any, work: Any, moving: bool) -> None:
     """The wrench (moment; force) at a body's origin that its twist's rate takes."""
     a, f, B = work.IA[TWIST], work.IA[WRENCH], body.inertia
+    # Acceleration of the centre of mass gives the force ...
     mass = scale * body.mass
     x, y, z = rotate(pose.R, body.com)
     f3 = mass * (a[3] + a[1] * z - a[2] * y)
     f4 = mass * (a[4] + a[2] * x - a[0] * z)
     f5 = mass * (a[5] + a[0] * y - a[1] * x)
+    # ... and Euler's equation the moment about it
     n0, n1, n2 = _turned(pose.R, B, scale, a)
     if moving:
         v = work.v
@@ -200,48 +211,53 @@ def _inertial(body: Any, scale: float, pose: Any, work: Any, moving: bool) -> No
         h0, h1, h2 = _turned(pose.R, B, scale, v)
         c0, c1, c2 = _cross(v[0], v[1], v[2], h0, h1, h2)
         n0, n1, n2 = n0 + c0, n1 + c1, n2 + c2
+    # The moment about the origin
     c0, c1, c2 = _cross(x, y, z, f3, f4, f5)
     f[0], f[1], f[2] = n0 + c0, n1 + c1, n2 + c2
     f[3], f[4], f[5] = f3, f4, f5
 
 
 @inlined
-def _turned(R: Floats, B: Floats, scale: float, v: Floats) -> tuple[float, float, float]:
+def _turned(
+    rotation: Floats, inertia: Floats, scale: float, v: Floats
+) -> tuple[float, float, float]:
     """scale R B R^T times the angular part of v."""
-    x = R[0, 0] * v[0] + R[1, 0] * v[1] + R[2, 0] * v[2]
-    y = R[0, 1] * v[0] + R[1, 1] * v[1] + R[2, 1] * v[2]
-    z = R[0, 2] * v[0] + R[1, 2] * v[1] + R[2, 2] * v[2]
-    a = scale * (B[0, 0] * x + B[0, 1] * y + B[0, 2] * z)
-    b = scale * (B[1, 0] * x + B[1, 1] * y + B[1, 2] * z)
-    c = scale * (B[2, 0] * x + B[2, 1] * y + B[2, 2] * z)
+    x = rotation[0, 0] * v[0] + rotation[1, 0] * v[1] + rotation[2, 0] * v[2]
+    y = rotation[0, 1] * v[0] + rotation[1, 1] * v[1] + rotation[2, 1] * v[2]
+    z = rotation[0, 2] * v[0] + rotation[1, 2] * v[1] + rotation[2, 2] * v[2]
+    a = scale * (inertia[0, 0] * x + inertia[0, 1] * y + inertia[0, 2] * z)
+    b = scale * (inertia[1, 0] * x + inertia[1, 1] * y + inertia[1, 2] * z)
+    c = scale * (inertia[2, 0] * x + inertia[2, 1] * y + inertia[2, 2] * z)
     return (
-        R[0, 0] * a + R[0, 1] * b + R[0, 2] * c,
-        R[1, 0] * a + R[1, 1] * b + R[1, 2] * c,
-        R[2, 0] * a + R[2, 1] * b + R[2, 2] * c,
+        rotation[0, 0] * a + rotation[0, 1] * b + rotation[0, 2] * c,
+        rotation[1, 0] * a + rotation[1, 1] * b + rotation[1, 2] * c,
+        rotation[2, 0] * a + rotation[2, 1] * b + rotation[2, 2] * c,
     )
 
 
 @inlined
-def _push(body: Any, e: Floats, pose: Any, f: Floats) -> None:
-    """f -= an external wrench at the body's centre of mass."""
+def _push(body: Any, wrench: Floats, pose: Any, force: Floats) -> None:
+    """force -= an external wrench at the body's centre of mass."""
     x, y, z = rotate(pose.R, body.com)
-    f[0] -= e[0] + y * e[5] - z * e[4]
-    f[1] -= e[1] + z * e[3] - x * e[5]
-    f[2] -= e[2] + x * e[4] - y * e[3]
+    force[0] -= wrench[0] + y * wrench[5] - z * wrench[4]
+    force[1] -= wrench[1] + z * wrench[3] - x * wrench[5]
+    force[2] -= wrench[2] + x * wrench[4] - y * wrench[3]
     for k in range(3, 6):
-        f[k] -= e[k]
+        force[k] -= wrench[k]
 
 
 @kernel
 def _press(w: WorkView, contact: Any) -> None:
     """Take a contact's impulse from the wrenches of its two bodies."""
     r, at, n, t1, t2 = contact.row, contact.point, contact.normal, contact.t1, contact.t2
+    # The impulse in world axes
     p0 = w.impulse_row[r]
     p1 = w.impulse_row[r + 1] if contact.tangents > 0 else 0.0
     p2 = w.impulse_row[r + 2] if contact.tangents > 1 else 0.0
     x = p0 * n[0] + p1 * t1[0] + p2 * t2[0]
     y = p0 * n[1] + p1 * t1[1] + p2 * t2[1]
     z = p0 * n[2] + p1 * t1[2] + p2 * t2[2]
+    # On either body about its own origin: short arms lose no digits
     for side in range(2):
         i, sign = (contact.body_a, 1.0) if side == 0 else (contact.body_b, -1.0)
         o, f = w.pose[i].p, w.body[i].IA[WRENCH]
@@ -276,14 +292,15 @@ def _velocity(w: WorkView, contact: Any) -> tuple[float, float, float]:
 
 
 @kernel
-def _inward(w: WorkView, x: Floats) -> None:
+def _inward(w: WorkView, rates: Floats) -> None:
     """x_j -= S_j . (all that the joint carries); wrenches go from bodies to their parents."""
+    # Tips to base: what a body carries comes to it over the arm
     for i in range(w.header[0].nb - 1, 0, -1):
         body, work = w.bodies[i], w.body[i]
         f, arm = work.IA[WRENCH], work.IA[ARM]
         if body.nv > 0:
             S, at = w.S[body.v_at], 0 if body.joint == REVOLUTE else 3
-            x[body.v_at] -= S[at] * f[at] + S[at + 1] * f[at + 1] + S[at + 2] * f[at + 2]
+            rates[body.v_at] -= S[at] * f[at] + S[at + 1] * f[at + 1] + S[at + 2] * f[at + 2]
         if body.parent > 0:
             up = w.body[body.parent].IA[WRENCH]
             c0, c1, c2 = _cross(arm[0], arm[1], arm[2], f[3], f[4], f[5])

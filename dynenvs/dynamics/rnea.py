@@ -17,7 +17,7 @@ from dynenvs.model.validation import borrow, finite_vector
 
 
 @kernel
-def rnea_passes(w: WorldView, a: Floats, moving: bool, tau: Floats) -> None:
+def rnea_passes(w: WorldView, accelerations: Floats, moving: bool, tau: Floats) -> None:
     """tau = M a + h - J^T wrench, shape (nv,); with `moving` False, a is taken as zero.
 
     Needs `update_kinematics`.  `h` holds Coriolis, centrifugal and gravity forces; armature and
@@ -33,12 +33,13 @@ def rnea_passes(w: WorldView, a: Floats, moving: bool, tau: Floats) -> None:
         body = w.bodies[i]
         work = w.body[i]
         parent = w.body[body.parent]
+        # With velocity products alone first: v x S qd of each joint
         for k in range(6):
             work.a[k] = parent.a[k] + work.c[k]
         if moving:
             for j in range(body.v_at, body.v_at + body.nv):
                 for k in range(6):
-                    work.a[k] += w.S[j, k] * a[j]
+                    work.a[k] += w.S[j, k] * accelerations[j]
         if work.m > 0.0:
             # f = I a + v x* I v; pA serves as the momentum I v
             inertia_times(work.m, work.h, work.I, work.v, work.pA)
@@ -60,23 +61,23 @@ def rnea_passes(w: WorldView, a: Floats, moving: bool, tau: Floats) -> None:
 
 
 @inlined
-def subtract_wrench(w: WorldView, i: int, f: Floats) -> None:
-    """f -= the external wrench on body i, moved from its centre of mass to the tree's origin."""
-    e = w.wrench[i]
+def subtract_wrench(w: WorldView, index: int, force: Floats) -> None:
+    """force -= a body's external wrench, moved from its centre of mass to the tree's origin."""
+    e = w.wrench[index]
     if e[0] == 0 and e[1] == 0 and e[2] == 0 and e[3] == 0 and e[4] == 0 and e[5] == 0:
         return
-    x, y, z = center_from_origin(w, i)
-    f[0] -= e[0] + y * e[5] - z * e[4]
-    f[1] -= e[1] + z * e[3] - x * e[5]
-    f[2] -= e[2] + x * e[4] - y * e[3]
+    x, y, z = center_from_origin(w, index)
+    force[0] -= e[0] + y * e[5] - z * e[4]
+    force[1] -= e[1] + z * e[3] - x * e[5]
+    force[2] -= e[2] + x * e[4] - y * e[3]
     for k in range(3, 6):
-        f[k] -= e[k]
+        force[k] -= e[k]
 
 
 @entry
-def _rnea(w: WorldView, a: Floats, moving: bool, tau: Floats) -> None:
+def _rnea(w: WorldView, accelerations: Floats, moving: bool, tau: Floats) -> None:
     update_kinematics(w)
-    rnea_passes(w, a, moving, tau)
+    rnea_passes(w, accelerations, moving, tau)
 
 
 def rnea(

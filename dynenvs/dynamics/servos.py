@@ -33,7 +33,7 @@ from dynenvs.jit.compiled import apart, inlined
 from dynenvs.memory.layout import Floats, Ints, Records, WorldView, damped_time
 from dynenvs.memory.records import MIDPOINT
 
-DRIVEN = SETTLED = 0
+DRIVEN = CONVERGED = 0
 AGAIN = 1
 TRIALS = 4  # of a step, after which one limit at a time changes ...
 PATIENCE = 40  # ... and after so many limits are taken on alone
@@ -54,6 +54,7 @@ def drive(w: WorldView, tau: Floats, dt: float) -> int:
     saturated = w.saturated
     servos, gears, works = w.servos, w.gears, w.servo_work
     n = w.header[0].nservos
+    # Each servo's length, its gears at this pose, and its force with what is implicit of it
     for i in range(n):
         servo, work = servos[i], works[i]
         length = constant_pulls(w, servo)
@@ -62,8 +63,10 @@ def drive(w: WorldView, tau: Floats, dt: float) -> int:
         if servo.body > 0:
             push_pulls(w, servo)
         _linearise(w, servo, length, work, dt)
+        # A joint at its effort takes the servo's part in it away: nothing is implicit then
         if _is_held(servo, gears, saturated, n) and servo.gears > 1:
             work.rate = 0.0
+        # Explicit, at its limit, or with its own term in M^
         force = work.force
         if work.rate == 0.0:
             saturated[i] = 0
@@ -74,6 +77,7 @@ def drive(w: WorldView, tau: Floats, dt: float) -> int:
             stiffen(w, servo, dt * work.rate, w.L)
         for k in range(servo.first, servo.first + servo.gears):
             forces[gears[k].dof] += w.pulls[k] * force
+    # Joints at their effort get just that
     for j in range(w.header[0].nv):
         if saturated[n + j] != 0:
             forces[j] = tau[j] + saturated[n + j] * w.dofs[j].effort
@@ -98,34 +102,38 @@ def _clipped(value: float, low: float, high: float) -> float:
 def _linearise(w: WorldView, servo: Any, length: float, work: Any, dt: float) -> None:
     """f0 and r of an actuator, whatever its limits."""
     speed = speed_of(w, servo, w.v)
+    # Gain and bias as MuJoCo's: constant, per length, per velocity
     u = _clipped(work.control, servo.control[0], servo.control[1])
     a = servo.gain[1] * u + servo.bias[1]
     b = servo.gain[2] * u + servo.bias[2]
     work.force = servo.gain[0] * u + servo.bias[0] + a * length + b * speed
     work.rate = 0.0
+    # Only what resists is implicit: dampers in full, springs by the square of the time
     if servo.implicit:
         time = damped_time(w, dt)
         stiffness, damping = max(0.0, -a), max(0.0, -b)
         work.rate = (time * damping + time * time * stiffness) / dt
+        # By Euler's rule the spring sees the position that the old velocity leads to
         if w.header[0].integrator != MIDPOINT:
             work.force -= dt * stiffness * speed
 
 
 @apart("servos", seconds=2)
-def settle(w: WorldView, trials: int) -> int:
+def update_limits(w: WorldView, trials: int) -> int:
     """Whether the limits with which a step was made are those that its end `w.v_new` asks for.
 
-    Returns SETTLED, with the forces that acted in the world's state; or AGAIN, with other limits.
+    Returns CONVERGED, with the forces that acted in the world's state; or AGAIN, with other limits.
     trials: how often AGAIN was said before
     """
     driven, total = w.driven, w.servo_room
     if driven[0] == 0.0:
-        return SETTLED
+        return CONVERGED
     saturated, acting = w.saturated, w.drive
     servos, gears, works = w.servos, w.gears, w.servo_work
     n, nv, changes = w.header[0].nservos, w.header[0].nv, 0
     for j in range(nv):
         total[j] = 0.0
+    # Each servo's force at the end of the step, and at which limit it wants to be
     for i in range(n):
         servo, work = servos[i], works[i]
         change = speed_of(w, servo, w.v_new) - speed_of(w, servo, w.v)
@@ -139,6 +147,7 @@ def settle(w: WorldView, trials: int) -> int:
             force = servo.force[0] if saturated[i] < 0 else servo.force[1]
         for k in range(servo.first, servo.first + servo.gears):
             total[gears[k].dof] += w.pulls[k] * force
+    # Likewise each joint's effort, which bounds the sum of what drives it
     for j in range(nv):
         effort = w.dofs[j].effort
         wanted = _limit_of(total[j], -effort, effort, saturated[n + j], trials)
@@ -147,7 +156,7 @@ def settle(w: WorldView, trials: int) -> int:
         acting[j] = _clipped(total[j], -effort, effort)
         if saturated[n + j] != 0:
             acting[j] = saturated[n + j] * effort
-    return AGAIN if changes > 0 else SETTLED
+    return AGAIN if changes > 0 else CONVERGED
 
 
 @inlined

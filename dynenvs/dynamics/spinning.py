@@ -1,4 +1,4 @@
-"""Bodies that turn apart from all others: their gyroscopic term is implicit in a step.
+"""Bodies that turn independently of all others: their gyroscopic term is implicit in a step.
 
 A single body on a free joint, or a top on a ball that stands still, keeps the energy of its spin
 and the length of its angular momentum.  With the gyroscopic term w x I w of the beginning of a step
@@ -54,12 +54,13 @@ class Top(NamedTuple):
 
 
 @inlined
-def _top(w: WorkView, i: int) -> Top:
-    """Needs the composite inertia of body i."""
-    body, pose, work = w.bodies[i], w.pose[i], w.body[i]
+def _top(w: WorkView, index: int) -> Top:
+    """Needs the composite inertia of body `index`."""
+    body, pose, work = w.bodies[index], w.pose[index], w.body[index]
     c = center(pose, work, w.pose[body.root])
     diagonal, off = inertia(pose, work)
     at = _turns_at(body)
+    # About a ball's centre: Steiner's term
     if body.joint != FREE:
         arm, square = scaled(work.mc, c), dot(c, c)
         around = scaled(work.mc * square, (1.0, 1.0, 1.0))
@@ -79,6 +80,7 @@ def _turns_at(body: Any) -> int:
 @kernel
 def add_spins(w: WorkView, v: Floats, sign: float, force: Floats) -> None:
     """force += sign * (w x I w) of all bodies that spin, shape (nv,); v: velocities, (nv,)."""
+    # What the bias force has of this is taken out, or put back, by its sign
     for i in range(1, w.header[0].nb):
         if w.bodies[i].spins:
             at, top = _turns_at(w.bodies[i]), _top(w, i)
@@ -88,7 +90,7 @@ def add_spins(w: WorkView, v: Floats, sign: float, force: Floats) -> None:
 
 
 @kernel
-def spin_on(w: WorldView, h: float) -> bool:
+def spin_on(w: WorldView, dt: float) -> bool:
     """Free turns of all bodies that spin, for Euler's rule: from w* in `w.v_free` to their ends.
 
     Comes after a push without their gyroscopic terms.  What the push would turn by if it came alone
@@ -102,17 +104,19 @@ def spin_on(w: WorldView, h: float) -> bool:
         if not body.spins:
             continue
         top, at = _top(w, i), _turns_at(body)
+        # The whole velocity turns freely; what the push alone would turn by is left out
         start, pushed = entries(w.v, at), entries(w.v_free, at)
-        end, fine = _turn_freely(top, pushed, h)
+        end, fine = _turn_freely(top, pushed, dt)
         push = plus(pushed, -1.0, start)
-        alone, too = _turn_freely(top, push, h)
+        alone, too = _turn_freely(top, push, dt)
         end = plus(end, -1.0, plus(alone, -1.0, push))
         found = found and fine and too
         put_entries(w.v_free, at, end)
+        # The origin of a free body goes round its centre, which keeps its velocity
         if body.joint == FREE:
             c = top.c
-            change = plus(cross(pushed, c), h, cross(start, cross(start, c)))
-            turn = scaled(-h, plus(end, -1.0, push))
+            change = plus(cross(pushed, c), dt, cross(start, cross(start, c)))
+            turn = scaled(-dt, plus(end, -1.0, push))
             change = plus(change, -1.0, turned_back(cross(end, c), turn))
             slide = turned_by_quaternion(w.q, body.q_at + 3, change)
             put_entries(w.v_free, body.v_at, plus(entries(w.v_free, body.v_at), 1.0, slide))
@@ -120,19 +124,20 @@ def spin_on(w: WorldView, h: float) -> bool:
 
 
 @kernel
-def _turn_freely(top: Top, turn: Three, h: float) -> tuple[Three, bool]:
-    """The angular velocity after a free turn for a time h; whether it is found."""
-    far = abs(h) * size(turn) / TURN
+def _turn_freely(top: Top, turn: Three, dt: float) -> tuple[Three, bool]:
+    """The angular velocity after a free turn for a time `dt`; whether it is found."""
+    # Short turns: each brings the angular momentum's direction along
+    far = abs(dt) * size(turn) / TURN
     parts = 1 + int(far) if far < PARTS else PARTS
     found, push = True, (0.0, 0.0, 0.0)
     for _ in range(parts):
-        turn, fine = spin(top.diagonal, top.off, top.rotor, turn, turn, push, h / parts)
+        turn, fine = spin(top.diagonal, top.off, top.rotor, turn, turn, push, dt / parts)
         found = found and fine
     return turn, found
 
 
 @kernel
-def spin_through(w: WorldView, mean: Floats, h: float) -> bool:
+def spin_through(w: WorldView, mean: Floats, dt: float) -> bool:
     """The same for the midpoint rule, whose push is at the middle of the free turn.
 
     mean: the velocities at which centrifugal terms in `w.v_free` were worked out, shape (nv,)
@@ -146,30 +151,33 @@ def spin_through(w: WorldView, mean: Floats, h: float) -> bool:
         top, at = _top(w, i), _turns_at(body)
         start, pushed = entries(w.v, at), entries(w.v_free, at)
         push = plus(pushed, -1.0, start)
+        # A body alone has a closed form; others turn half before the push and half after it
         if body.floats == ALONE:
             moment = symmetric(top.diagonal, top.off, push)
-            end, fine = spin(top.diagonal, top.off, top.rotor, start, pushed, moment, h)
+            end, fine = spin(top.diagonal, top.off, top.rotor, start, pushed, moment, dt)
         else:
-            before, fine = _turn_freely(top, start, 0.5 * h)
-            push = plus(push, -1.0, _damped_less(w, top, at, plus(before, -1.0, start), h))
-            end, too = _turn_freely(top, plus(before, 1.0, push), 0.5 * h)
+            before, fine = _turn_freely(top, start, 0.5 * dt)
+            push = plus(push, -1.0, _damped_less(w, top, at, plus(before, -1.0, start), dt))
+            end, too = _turn_freely(top, plus(before, 1.0, push), 0.5 * dt)
             fine = fine and too
         found = found and fine
         put_entries(w.v_free, at, end)
+        # The centre's velocity stays: the origin's is put right
         if body.joint == FREE:
-            old = swing(top.c, start, pushed, entries(mean, at), h)
+            old = swing(top.c, start, pushed, entries(mean, at), dt)
             middle = plus(start, 0.5, plus(end, -1.0, start))
-            change = plus(old, -1.0, swing(top.c, start, end, middle, h))
+            change = plus(old, -1.0, swing(top.c, start, end, middle, dt))
             slide = turned_by_quaternion(w.q, body.q_at + 3, change)
             put_entries(w.v_free, body.v_at, plus(entries(w.v_free, body.v_at), 1.0, slide))
     return found
 
 
 @inlined
-def _damped_less(w: ModelView, top: Top, at: int, change: Three, h: float) -> Three:
-    """By how much less dampers push that see a velocity changed so: M^ x = h D change."""
+def _damped_less(w: ModelView, top: Top, at: int, change: Three, dt: float) -> Three:
+    """By how much less dampers push that see a velocity changed so: M^ x = dt D change."""
     a, b, c = w.dofs[at], w.dofs[at + 1], w.dofs[at + 2]
-    t = damped_time(w, h)
+    # The ball's own part of M^, with what dampers and springs add
+    t = damped_time(w, dt)
     add_x = a.armature + t * (a.damping + t * a.stiffness)
     add_y = b.armature + t * (b.damping + t * b.stiffness)
     add_z = c.armature + t * (c.damping + t * c.stiffness)
@@ -179,7 +187,7 @@ def _damped_less(w: ModelView, top: Top, at: int, change: Three, h: float) -> Th
         (D[0] + add_x, off[2], off[1]),
         (off[2], D[1] + add_y, off[0]),
         (off[1], off[0], D[2] + add_z),
-        scaled(h, lost),
+        scaled(dt, lost),
     )
 
 

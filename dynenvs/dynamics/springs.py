@@ -27,17 +27,18 @@ from dynenvs.memory.records import FREE
 
 
 @inlined
-def stretch(w: ModelView, q: Floats, j: int) -> float:
-    """q - r of coordinate j: how far its spring is from where it does not pull [m, rad]."""
-    dof, body = w.dofs[j], w.bodies[w.dofs[j].body]
+def stretch(w: ModelView, q: Floats, coordinate: int) -> float:
+    """q - r of `coordinate`: how far its spring is from where it does not pull [m, rad]."""
+    dof, body = w.dofs[coordinate], w.bodies[w.dofs[coordinate].body]
     if body.nv == 1:
         return float(q[dof.q_at] - dof.reference)
-    k, at = j - body.v_at, body.q_at
+    # Balls and free joints: the rotation vector from the reference, one entry a coordinate
+    k, at = coordinate - body.v_at, body.q_at
     if body.joint == FREE:
         if k < 3:
             return float(q[at + k] - dof.reference)
         k, at = k - 3, at + 3
-    a, b, c = w.dofs[j - k], w.dofs[j - k + 1], w.dofs[j - k + 2]
+    a, b, c = w.dofs[coordinate - k], w.dofs[coordinate - k + 1], w.dofs[coordinate - k + 2]
     x, y, z = turned(q, at, a.reference, b.reference, c.reference)
     return float(x if k == 0 else (y if k == 1 else z))
 

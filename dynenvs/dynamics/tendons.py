@@ -41,11 +41,13 @@ def add_tendons(w: WorldView, v: Floats, M: Floats, bias: Floats, dt: float) -> 
     Needs poses and axes.
     """
     for i in range(w.header[0].ntendons):
+        # Force along the tendon, then by its gears
         tendon = w.tendons[i]
         long = _stretched(tendon, _length(w, tendon))
         force = tendon.stiffness * long + tendon.damping * speed_of(w, tendon, v)
         for k in range(tendon.first, tendon.first + tendon.gears):
             bias[w.gears[k].dof] += w.pulls[k] * force
+        # For the rules that look at the spring again at the end of the step
         w.tautness[i] = tendon.stiffness if long != 0.0 and tendon.implicit else 0.0
         if tendon.implicit:
             stiffen(w, tendon, dt * tendon.damping + dt * dt * w.tautness[i], M)

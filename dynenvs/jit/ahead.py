@@ -50,6 +50,7 @@ class Helper:
         atexit.register(self.stop)
 
     def _tell(self, what: Any) -> None:
+        # Written in pieces: a pipe takes so much at once
         assert self._process.stdin is not None
         told = json.dumps(what).encode() + b"\n"
         with suppress(BrokenPipeError):  # it has ended already
@@ -93,6 +94,7 @@ class Helper:
 
 def start_helper(names: Sequence[str]) -> Helper | None:
     """A helper for these kernels, by module and name; None where it has no core or interpreter."""
+    # Not in a program that has no interpreter, nor on one core
     interpreter = Path(sys.executable or "").name.lower().startswith("py")  # or a program around it
     wanted = os.environ.get("DYNENVS_COMPILERS", "2") != "1"
     if not (names and wanted and interpreter and _cores() > 1) or hasattr(sys, "frozen"):

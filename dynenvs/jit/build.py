@@ -65,6 +65,7 @@ def build(out: Path, jobs: int, only: Sequence[str] = ()) -> None:
     Raises:
         RuntimeError: no C compiler, or something in a kernel asks for what the library has not.
     """
+    # Before numba is imported anywhere
     _choose_processor()
     import_all()
     from dynenvs.jit.compiled import units
@@ -118,6 +119,7 @@ def make_object(name: str, folder: str) -> None:
     from dynenvs.jit.compiler import Made
     from dynenvs.jit.shared import shared_code
 
+    # A process of its own: it has imported nothing of ours yet
     import_module(name.rpartition(".")[0])
     made = Made(units[name])
     module = shared_code(made.dispatcher.py_func, made.arguments, f"{name}.code")
@@ -142,11 +144,13 @@ def _choose_processor() -> None:
 
 def _link(names: Sequence[str], folder: Path, out: Path) -> None:
     """Link the kernels' code, the cells by which they find each other, and the table."""
+    # A cell for each kernel, which holds its address; kernels call each other through these
     table = {name: f"{name}.code" for name in names}
     lines = [f'#include "{_GLUE.name}"']
     for number, name in enumerate(names):
         lines.append(f'extern char code_{number} __asm__(SYMBOL("{name}.code"));')
         lines.append(f'void *cell_{number} __asm__(SYMBOL("{name}")) = &code_{number};')
+    # What a program or this package can ask the library
     layout = import_module("dynenvs.memory.origin").this().layout
     for function, text in (
         ("dynenvs_layout", layout),
@@ -155,6 +159,7 @@ def _link(names: Sequence[str], folder: Path, out: Path) -> None:
         ("dynenvs_kernels", json.dumps(table)),
     ):
         lines.append(f"EXPORT const char *{function}(void) {{ return {json.dumps(text)}; }}")
+    # One small C file beside the objects
     source = folder / "table.c"
     source.write_text("\n".join(lines) + "\n")
     objects = [str(folder / f"{name}.o") for name in names]

@@ -72,6 +72,7 @@ def is_trusted() -> bool:
 @cache
 def _warn() -> None:
     if multiprocessing.parent_process() is None:
+        # Only the first process says it, not each of its workers
         say(
             f"{cache_root()} belongs to another user, or others can write it: what lies there is "
             "not run; DYNENVS_CACHE_DIR names another folder"
@@ -108,6 +109,7 @@ def mark(folder: Path, mode: int = 0o755) -> None:
 
 def _remove_unused(root: Path) -> None:
     """Remove what no process has used for long, of what we have made; others may do so as well."""
+    # Folders that look like ours, are old, and hold our mark
     for folder in root.glob("*-" + "[0-9a-f]" * 16):
         with suppress(OSError):  # another process was faster
             unused = time.time() - folder.stat().st_mtime > _KEPT_SECONDS
@@ -132,6 +134,7 @@ def _folder_of(source: Path, compiler: str) -> Path:
     import llvmlite.binding as llvm
     import numba
 
+    # All that decides machine code besides the sources
     digest = hashlib.sha256(
         repr(
             (compiler, numba.__version__, sys.version, llvm.get_host_cpu_name(), *_settings())
@@ -141,6 +144,7 @@ def _folder_of(source: Path, compiler: str) -> Path:
     for path in sorted(_imported_files(source) | set(_PACKAGE.glob("*/*_lowered.py"))):
         digest.update(path.relative_to(_PACKAGE).as_posix().encode() + path.read_bytes())
     folder = cache_root() / f"{source.stem}-{digest.hexdigest()[:16]}"
+    # Its date says that it is of use
     with suppress(OSError):  # there is none yet, or it is another's
         os.utime(folder)
     return folder
@@ -167,6 +171,7 @@ def _imports(path: Path) -> tuple[Path, ...]:
 def _imported_files(path: Path) -> set[Path]:
     """The file at `path` and every file of the package that it imports, directly or not."""
     found, waiting = {path}, [path]
+    # Everything within reach, each file once
     while waiting:
         new = set(_imports(waiting.pop())) - found
         found |= new

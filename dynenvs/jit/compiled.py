@@ -85,7 +85,7 @@ def entry(function: Any = None, *, seconds: float = SECONDS) -> Any:
 
 
 def apart(group: str = "rare", *, seconds: float = SECONDS) -> Callable[[F], Any]:
-    """Compile a kernel apart from its callers; they reach it by its address.
+    """Compile a kernel separately, as a unit of its own; callers reach it by its address.
 
     A kernel that others call is optimised again within each of them, and in their callers.  Large
     ones, and those that are rarely needed, stand behind an address instead: a cell in this process
@@ -114,7 +114,7 @@ class Kernel:
 
     Attributes:
         py_func: as it is written.
-        targetoptions: what the compiler is told of it.
+        targetoptions: options for the compiler.
         always_compiled: whether it is compiled for Python beside the library, too: tests want it.
     """
 

@@ -42,6 +42,7 @@ def announce() -> None:
 
     Before anything is compiled or loaded: both look for these by their names.
     """
+    # LLVM code of our own stands in modules of its own
     for module in LOWERED:
         import_module(f"dynenvs.{module}_lowered")
     lower_openers()
@@ -98,6 +99,7 @@ class Made:
     def __init__(self, unit: compiled.Unit) -> None:
         announce()
         if isinstance(unit, compiled.Entry):
+            # What Python calls takes the address of words; what compiled code calls takes arguments
             self.arguments: tuple[Any, ...] = (types.int64,)
             self.dispatcher = _new_dispatcher(_of_words(unit))
         else:
@@ -143,6 +145,7 @@ def type_of_kind(kind: Kind) -> Any:
 
 def _of_words(unit: compiled.Entry) -> Callable[[int], int]:
     """A function of the address of a row of words: it calls the kernel with what they stand for."""
+    # The same few lines for every entry, each with names of its own
     kinds, result = unit.kinds, unit.result
     count = sum(len(kind.format) for kind in kinds)
     names = {"function": unit, "opened": _opener(kinds)}
@@ -224,6 +227,7 @@ class _Words:
         if isinstance(kind, TupleKind):
             parts = [self.take(entry) for entry in kind.entries]
             return context.make_tuple(builder, type_of_kind(kind), parts)
+        # Numbers, or addresses that are pointed at
         words = [builder.load(self._next()) for _ in kind.format]
         if isinstance(kind, ArrayKind):
             return point(context, builder, type_of_kind(kind), words[0], words[1:])
@@ -266,6 +270,7 @@ def _caller(unit: compiled.Apart) -> Any:
 
     @intrinsic
     def call(typing_context: Any, *given: Any) -> Any:
+        # Checked while callers are compiled: a wrong handle is an error then
         for kind, wanted in zip(given, arguments, strict=True):
             if not _fits(kind, wanted):
                 raise TypeError(f"{name} takes {wanted}, not {kind}")
@@ -274,6 +279,7 @@ def _caller(unit: compiled.Apart) -> Any:
         def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
             module = builder.module
             cell = module.globals.get(name) or ir.GlobalVariable(module, ir.IntType(64), name)
+            # The cell's address is known by its name, what it holds only when it runs
             kind = context.call_conv.get_function_type(result, arguments)
             address = builder.inttoptr(builder.load(cell), kind.as_pointer())
             words = [

@@ -102,12 +102,12 @@ def _typeof(value: Handle, context: Any) -> HandleType:
 
 
 @unbox(HandleType)
-def _unbox(handle: HandleType, value: Any, c: Any) -> NativeValue:
-    made = cgutils.create_struct_proxy(handle)(c.context, c.builder)
+def _unbox(handle: HandleType, value: Any, context: Any) -> NativeValue:
+    made = cgutils.create_struct_proxy(handle)(context.context, context.builder)
     for name in handle.kind.buffers:
-        address = c.pyapi.object_getattr_string(value, f"address_of_{name}")
-        setattr(made, name, c.pyapi.long_as_longlong(address))
-        c.pyapi.decref(address)
+        address = context.pyapi.object_getattr_string(value, f"address_of_{name}")
+        setattr(made, name, context.pyapi.long_as_longlong(address))
+        context.pyapi.decref(address)
     return NativeValue(made._getvalue())
 
 

@@ -50,6 +50,7 @@ class KernelCache(FunctionCache):
 
     def has(self, signature: Any, target: Any) -> bool:
         """Whether machine code for these argument types is on disk."""
+        # A spoilt index is as good as none
         try:
             key = self._index_key(signature, target.codegen())
             name = self._cache_file._load_index().get(key)
@@ -122,6 +123,7 @@ def _load(path: str) -> Any:
         if not is_own(os.fstat(file.fileno())):
             raise SpoiltError(f"{path} belongs to another user, or others can write it: not used")
         content = memoryview(file.read())
+    # Nothing is unpickled before its digest is right
     if _DIGEST(content[_LENGTH:]).digest() != content[:_LENGTH]:
         raise SpoiltError(f"{path} has been damaged: compiling again")
     return pickle.loads(content[_LENGTH:])

@@ -15,7 +15,7 @@ a tuple, a named tuple      those of its entries, one after the other
 ==========================  =================================================================
 
 An array is `NDArray[np.float64]` (of one dimension, as `NDArray[np.int64]` and `NDArray[np.uint8]`
-are); more dimensions, and records, are told by `Annotated`, or by `ArrayKind` itself:
+are); more dimensions, and records, are given by `Annotated`, or by `ArrayKind` itself:
 
     Matrix = Annotated[NDArray[np.float64], 2]
     Poses = Annotated[NDArray[Any], POSE]
@@ -173,6 +173,7 @@ def kinds_of(function: Callable[..., Any]) -> tuple[dict[str, Kind], Kind | None
     Raises:
         TypeError: an annotation says nothing that such a kernel can take or return.
     """
+    # Annotations in full, with what `Annotated` adds
     hints = get_type_hints(function, include_extras=True)
     result = hints.pop("return", None)
     kinds = {name: _kind(hint, f"{function.__name__}({name})") for name, hint in hints.items()}
@@ -182,6 +183,7 @@ def kinds_of(function: Callable[..., Any]) -> tuple[dict[str, Kind], Kind | None
 
 
 def _kind(hint: Any, where: str) -> Kind:
+    # From the simple to the composed; what is left must be an array
     if isinstance(hint, Kind):
         return hint
     numbers = {int: "q", float: "d", bool: "?", np.uint64: "Q"}
@@ -200,7 +202,7 @@ def _kind(hint: Any, where: str) -> Kind:
     if dtype is None:
         raise TypeError(
             f"{where}: {hint}: kernels with machine code of their own take handles, int, float, "
-            "bool, arrays whose entries and dimensions are told, and tuples of these"
+            "bool, arrays whose entries and dimensions are given, and tuples of these"
         )
     return ArrayKind(dtype, 1)
 

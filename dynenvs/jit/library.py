@@ -35,6 +35,7 @@ def fault() -> str:
         # A file that has lost its end would crash whoever loads it
         if digest_of(place()) != place().with_suffix(".sha256").read_text().strip():
             return f"{place()} is damaged ({BUILD} makes it anew)"
+        # Made for this processor, and of these sources
         library = ctypes.CDLL(str(place()))
         if not library.dynenvs_runs_here():
             return f"{place()} is for processors with {_text(library, 'dynenvs_processor')}"
@@ -61,6 +62,7 @@ def table() -> dict[str, str]:
 def address_of(name: str) -> int:
     """Where the machine code of a kernel begins; 0 if it is not in the library."""
     symbol = table().get(name)
+    # The user's own kernels are not in it
     if symbol is None:
         return 0
     function: Any = getattr(_loaded(), symbol)

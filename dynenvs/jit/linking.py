@@ -65,6 +65,7 @@ class Unit(JITCodeLibrary):
 
 def _with_theirs(libraries: list[Any]) -> list[Any]:
     """These libraries, and those that the parts among them link in turn, each once and alone."""
+    # Depth first, in the order in which they were linked: the same code every time
     found: dict[Any, None] = {}
     waiting = list(reversed(libraries))
     while waiting:

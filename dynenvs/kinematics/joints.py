@@ -43,6 +43,7 @@ def turn_joints(bodies: Records, poses: Records, q: Floats) -> None:
 
     Where all axes from the root on are parallel, the sum of their angles; q has shape (nq,).
     """
+    # Angles first, along chains of parallel axes as sums: fewer sines, and no product of rotations
     last = bodies.shape[0] - 1
     reached = True
     for i in range(1, last + 1):
@@ -52,12 +53,14 @@ def turn_joints(bodies: Records, poses: Records, q: Floats) -> None:
             angle += body.sign * q[body.q_at] if body.parallel else q[body.q_at]
         poses[i].angle = angle
         reached = reached and within_reach(angle)
+    # Four at a time; the last ones are repeated where fewer are left
     for i in range(1, last + 1, WIDTH):
         a, b = poses[i], poses[min(i + 1, last)]
         c, d = poses[min(i + 2, last)], poses[min(i + 3, last)]
         (
             a.sine, b.sine, c.sine, d.sine, a.cosine, b.cosine, c.cosine, d.cosine,
         ) = sines_cosines(a.angle, b.angle, c.angle, d.angle)  # fmt: skip
+    # Angles of more than 1e5 quarter turns are reduced one by one
     if not reached:
         for i in range(1, last + 1):
             poses[i].sine, poses[i].cosine = sine_cosine(poses[i].angle)
@@ -98,6 +101,7 @@ def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
     if body.offset:
         step = rotate(parent.R, body.position)
     s, c = pose.sine, pose.cosine
+    # All axes so far are parallel: the angles have been added, and R follows from the world
     if body.parallel:
         for k in range(3):
             for j in range(3):
@@ -107,6 +111,7 @@ def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
             turn_about_principal(parent.R, body, s, c, R)
         else:
             turn_about(parent.R, body, s, c, R)
+    # A ball turns in the frame that its joint has in the parent; a free joint first moves along it
     elif body.joint == SPHERICAL or body.joint == FREE:
         times(parent.R, body.rest, frame)
         if body.joint == FREE:
@@ -122,46 +127,47 @@ def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
 
 @inlined
 def _turning_axis(
-    ax: float, ay: float, az: float, rx: float, ry: float, rz: float, s: Floats
+    ax: float, ay: float, az: float, rx: float, ry: float, rz: float, out: Floats
 ) -> None:
     """S = (a; r x a) for a turn about the axis a through the point at r from the origin."""
-    s[0] = ax
-    s[1] = ay
-    s[2] = az
-    s[3] = ry * az - rz * ay
-    s[4] = rz * ax - rx * az
-    s[5] = rx * ay - ry * ax
+    out[0] = ax
+    out[1] = ay
+    out[2] = az
+    out[3] = ry * az - rz * ay
+    out[4] = rz * ax - rx * az
+    out[5] = rx * ay - ry * ax
 
 
 @inlined
-def _sliding_axis(ax: float, ay: float, az: float, s: Floats) -> None:
+def _sliding_axis(ax: float, ay: float, az: float, out: Floats) -> None:
     """S = (0; a)."""
-    s[0] = s[1] = s[2] = 0.0
-    s[3] = ax
-    s[4] = ay
-    s[5] = az
+    out[0] = out[1] = out[2] = 0.0
+    out[3] = ax
+    out[4] = ay
+    out[5] = az
 
 
 @inlined
-def joint_axes(body: Any, pose: Any, origin: Floats, S: Floats) -> None:
-    """Columns of the joint's motion subspace, rows `v_at` onwards of `S`, shape (nv, 6)."""
+def joint_axes(body: Any, pose: Any, origin: Floats, axes: Floats) -> None:
+    """Columns of the joint's motion subspace, rows `v_at` onwards of `axes`, shape (nv, 6)."""
     at = body.v_at
     rx, ry, rz = pose.p[0] - origin[0], pose.p[1] - origin[1], pose.p[2] - origin[2]
     if body.joint == REVOLUTE:
         # The joint's own turn leaves its axis in place.
         ax, ay, az = rotate(pose.R, body.axis)
-        _turning_axis(ax, ay, az, rx, ry, rz, S[at])
+        _turning_axis(ax, ay, az, rx, ry, rz, axes[at])
     elif body.joint == PRISMATIC:
         ax, ay, az = rotate(pose.R, body.axis)
-        _sliding_axis(ax, ay, az, S[at])
+        _sliding_axis(ax, ay, az, axes[at])
     elif body.joint == SPHERICAL or body.joint == FREE:
+        # Translations along the joint's frame, turns about the body's own axes
         if body.joint == FREE:
             frame = pose.frame
             for k in range(3):
-                _sliding_axis(frame[0, k], frame[1, k], frame[2, k], S[at + k])
+                _sliding_axis(frame[0, k], frame[1, k], frame[2, k], axes[at + k])
             at += 3
         for k in range(3):
-            _turning_axis(pose.R[0, k], pose.R[1, k], pose.R[2, k], rx, ry, rz, S[at + k])
+            _turning_axis(pose.R[0, k], pose.R[1, k], pose.R[2, k], rx, ry, rz, axes[at + k])
 
 
 @entry
@@ -172,6 +178,7 @@ def integrate(w: ModelView, q: Floats, v: Floats, dt: float, out: Floats) -> Non
         at, vat = body.q_at, body.v_at
         if body.joint == REVOLUTE or body.joint == PRISMATIC:
             out[at] = q[at] + v[vat] * dt
+        # The position is a sum; the orientation turns about the body's own axes
         elif body.joint == SPHERICAL or body.joint == FREE:
             if body.joint == FREE:
                 for k in range(3):
@@ -191,6 +198,7 @@ def difference(w: ModelView, q0: Floats, q1: Floats, out: Floats) -> None:
         at, vat = body.q_at, body.v_at
         if body.joint == REVOLUTE or body.joint == PRISMATIC:
             out[vat] = q1[at] - q0[at]
+        # As `integrate`, the other way round
         elif body.joint == SPHERICAL or body.joint == FREE:
             if body.joint == FREE:
                 for k in range(3):

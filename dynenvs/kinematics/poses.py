@@ -21,6 +21,7 @@ from dynenvs.memory.views import copy_words, raw
 @entry
 def update_poses(w: ModelView, q: Floats, poses: Annotated[Records, POSE]) -> None:
     """Rotation and position of every body for the configuration `q`, base to tips."""
+    # The world's pose is what the first bodies stand on
     world = poses[0]
     world.angle, world.sine, world.cosine = 0.0, 0.0, 1.0
     for i in range(3):
@@ -56,6 +57,7 @@ def update_velocities(w: WorkView, v: Floats) -> None:
         body = w.bodies[i]
         work = w.body[i]
         parent = w.body[body.parent]
+        # With the parent, then by the joint's own motion
         for k in range(6):
             work.v[k] = parent.v[k]
             work.c[k] = 0.0
@@ -70,21 +72,24 @@ def update_velocities(w: WorkView, v: Floats) -> None:
 
 
 @inlined
-def _move(velocity: Floats, product: Floats, S: Floats, v: Floats, first: int, last: int) -> None:
+def _move(
+    velocity: Floats, product: Floats, axes: Floats, v: Floats, first: int, last: int
+) -> None:
     """Add the motion of simultaneous coordinates first..last-1 to a body's velocity."""
+    # Products first: all of these coordinates see the velocity before them
     for j in range(first, last):
-        add_cross_motion(velocity, S[j], v[j], product)
+        add_cross_motion(velocity, axes[j], v[j], product)
     for j in range(first, last):
         for k in range(6):
-            velocity[k] += S[j, k] * v[j]
+            velocity[k] += axes[j, k] * v[j]
 
 
 @inlined
-def center_from_origin(w: WorkView, i: int) -> tuple[float, float, float]:
-    """Centre of mass of body i from its tree's origin, world axes [m]."""
-    body = w.bodies[i]
-    p, origin = w.pose[i].p, w.pose[body.root].p
-    x, y, z = rotate(w.pose[i].R, body.com)
+def center_from_origin(w: WorkView, index: int) -> tuple[float, float, float]:
+    """Centre of mass of body `index` from its tree's origin, world axes [m]."""
+    body = w.bodies[index]
+    p, origin = w.pose[index].p, w.pose[body.root].p
+    x, y, z = rotate(w.pose[index].R, body.com)
     return x + p[0] - origin[0], y + p[1] - origin[1], z + p[2] - origin[2]
 
 
@@ -96,6 +101,7 @@ def update_inertias(w: WorkView, mass_scale: Floats) -> None:
         work = w.body[i]
         mass = body.mass * mass_scale[i]
         work.m = mass
+        # Massless: no inertia, and nothing to turn
         if mass == 0.0:
             for r in range(3):
                 work.h[r] = 0.0
@@ -118,14 +124,24 @@ def update_inertias(w: WorkView, mass_scale: Floats) -> None:
 
 
 @inlined
-def _rotate_inertia(R: Floats, inertia: Floats, scale: float, half: Floats, out: Floats) -> None:
+def _rotate_inertia(
+    rotation: Floats, inertia: Floats, scale: float, half: Floats, out: Floats
+) -> None:
     """Upper triangle of out = scale * R inertia R^T; `half` is scratch (3, 3)."""
     for i in range(3):
         for j in range(3):
-            half[i, j] = R[i, 0] * inertia[0, j] + R[i, 1] * inertia[1, j] + R[i, 2] * inertia[2, j]
+            half[i, j] = (
+                rotation[i, 0] * inertia[0, j]
+                + rotation[i, 1] * inertia[1, j]
+                + rotation[i, 2] * inertia[2, j]
+            )
     for i in range(3):
         for j in range(i, 3):
-            out[i, j] = scale * (half[i, 0] * R[j, 0] + half[i, 1] * R[j, 1] + half[i, 2] * R[j, 2])
+            out[i, j] = scale * (
+                half[i, 0] * rotation[j, 0]
+                + half[i, 1] * rotation[j, 1]
+                + half[i, 2] * rotation[j, 2]
+            )
 
 
 @entry
@@ -150,22 +166,28 @@ def last_dof(w: ModelView, body: int) -> int:
 @entry
 @inlined
 def add_point_row(
-    w: WorkView, body: int, point: Floats, d: Floats, scale: float, row: Floats
+    w: WorkView, body: int, point: Floats, direction: Floats, scale: float, row: Floats
 ) -> None:
-    """row += scale * d^T J_point: the velocity along `d` of a material point, shape (nv,)."""
+    """row += scale * direction^T J_point: a material point's velocity along it, shape (nv,)."""
+    # Without a coordinate on its way the body stands still
     j = last_dof(w, body)
     if j < 0:
         return
     origin = w.pose[w.bodies[body].root].p
     x, y, z = point[0] - origin[0], point[1] - origin[1], point[2] - origin[2]
-    # d . (S_v + S_w x r) = d . S_v + S_w . (r x d)
-    mx = y * d[2] - z * d[1]
-    my = z * d[0] - x * d[2]
-    mz = x * d[1] - y * d[0]
+    # direction . (S_v + S_w x r) = direction . S_v + S_w . (r x direction)
+    mx = y * direction[2] - z * direction[1]
+    my = z * direction[0] - x * direction[2]
+    mz = x * direction[1] - y * direction[0]
     while j >= 0:
         s = w.S[j]
         row[j] += scale * (
-            s[0] * mx + s[1] * my + s[2] * mz + s[3] * d[0] + s[4] * d[1] + s[5] * d[2]
+            s[0] * mx
+            + s[1] * my
+            + s[2] * mz
+            + s[3] * direction[0]
+            + s[4] * direction[1]
+            + s[5] * direction[2]
         )
         j = w.dofs[j].parent
 
@@ -190,6 +212,7 @@ def point_bias_acceleration(w: WorkView, body: int, point: Floats, out: Floats) 
     out[0] = out[1] = out[2] = 0.0
     origin = w.pose[w.bodies[body].root].p
     x, y, z = point[0] - origin[0], point[1] - origin[1], point[2] - origin[2]
+    # Velocity of the point, which the body's turn bends
     v = w.body[body].v
     px = v[3] + v[1] * z - v[2] * y
     py = v[4] + v[2] * x - v[0] * z
@@ -197,6 +220,7 @@ def point_bias_acceleration(w: WorkView, body: int, point: Floats, out: Floats) 
     out[0] = v[1] * pz - v[2] * py
     out[1] = v[2] * px - v[0] * pz
     out[2] = v[0] * py - v[1] * px
+    # Products of all joints on the way, at the point
     i = body
     while i > 0:
         c = w.body[i].c

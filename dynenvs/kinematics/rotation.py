@@ -14,20 +14,21 @@ from dynenvs.simd.elementary import atan2, cos, sin
 
 
 @inlined
-def times(A: Floats, B: Floats, out: Floats) -> None:
+def times(left: Floats, right: Floats, out: Floats) -> None:
     """out = A B, shapes (3, 3)."""
     for i in range(3):
-        x, y, z = A[i, 0], A[i, 1], A[i, 2]
+        x, y, z = left[i, 0], left[i, 1], left[i, 2]
         for j in range(3):
-            out[i, j] = x * B[0, j] + y * B[1, j] + z * B[2, j]
+            out[i, j] = x * right[0, j] + y * right[1, j] + z * right[2, j]
 
 
 @inlined
-def turn_about(R: Floats, body: Any, sine: float, cosine: float, out: Floats) -> None:
+def turn_about(rotation: Floats, body: Any, sine: float, cosine: float, out: Floats) -> None:
     """out = R (rest + cosine even + sine odd): Rodrigues' formula, its constants in BODY.
 
     All factors are read before anything is written, so that no load waits for a store.
     """
+    # R_tree R_joint entry by entry
     s, c, rest, even, odd = sine, cosine, body.rest, body.even, body.odd
     t00 = rest[0, 0] + c * even[0, 0] + s * odd[0, 0]
     t01 = rest[0, 1] + c * even[0, 1] + s * odd[0, 1]
@@ -39,30 +40,34 @@ def turn_about(R: Floats, body: Any, sine: float, cosine: float, out: Floats) ->
     t21 = rest[2, 1] + c * even[2, 1] + s * odd[2, 1]
     t22 = rest[2, 2] + c * even[2, 2] + s * odd[2, 2]
     for i in range(3):
-        x, y, z = R[i, 0], R[i, 1], R[i, 2]
+        x, y, z = rotation[i, 0], rotation[i, 1], rotation[i, 2]
         out[i, 0] = x * t00 + y * t10 + z * t20
         out[i, 1] = x * t01 + y * t11 + z * t21
         out[i, 2] = x * t02 + y * t12 + z * t22
 
 
 @inlined
-def turn_about_principal(R: Floats, body: Any, sine: float, cosine: float, out: Floats) -> None:
+def turn_about_principal(
+    rotation: Floats, body: Any, sine: float, cosine: float, out: Floats
+) -> None:
     """`turn_about` for an axis x, y or z (1, 2, 3): one column stays; the same bits."""
     axis = body.principal
+    # The other two columns turn in their plane
     j, k = (1, 2) if axis == 1 else ((2, 0) if axis == 2 else (0, 1))
     kept = axis - 1
     t = sine * body.odd[k, j]
     for i in range(3):
-        u, v = R[i, j], R[i, k]
-        out[i, kept] = R[i, kept]
+        u, v = rotation[i, j], rotation[i, k]
+        out[i, kept] = rotation[i, kept]
         out[i, j] = u * cosine + v * t
         out[i, k] = v * cosine - u * t
 
 
 @inlined
-def turn_by_quaternion(R: Floats, q: Floats, first: int, out: Floats) -> None:
+def turn_by_quaternion(rotation: Floats, q: Floats, first: int, out: Floats) -> None:
     """out = R times the rotation of the quaternion q_first ..., normalised on the way."""
     w, x, y, z = q[first], q[first + 1], q[first + 2], q[first + 3]
+    # Twice over the square of its length: no root, and any length will do
     s = 2.0 / (w * w + x * x + y * y + z * z)
     t00 = 1.0 - s * (y * y + z * z)
     t01 = s * (x * y - w * z)
@@ -74,7 +79,7 @@ def turn_by_quaternion(R: Floats, q: Floats, first: int, out: Floats) -> None:
     t21 = s * (y * z + w * x)
     t22 = 1.0 - s * (x * x + y * y)
     for i in range(3):
-        x, y, z = R[i, 0], R[i, 1], R[i, 2]
+        x, y, z = rotation[i, 0], rotation[i, 1], rotation[i, 2]
         out[i, 0] = x * t00 + y * t10 + z * t20
         out[i, 1] = x * t01 + y * t11 + z * t21
         out[i, 2] = x * t02 + y * t12 + z * t22
@@ -89,6 +94,7 @@ def rotate_quaternion(quaternion: Floats, rx: float, ry: float, rz: float, out: 
     # sin(half) / angle, by its series where the quotient loses digits
     k = sin(half) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
     x, y, z = k * rx, k * ry, k * rz
+    # Hamilton's product, then to length one again: rounding would let it creep
     a, b, d, e = quaternion[0], quaternion[1], quaternion[2], quaternion[3]
     w1 = a * c - b * x - d * y - e * z
     x1 = a * x + b * c + d * z - e * y
@@ -104,10 +110,12 @@ def rotate_quaternion(quaternion: Floats, rx: float, ry: float, rz: float, out: 
 @inlined
 def rotation_vector(a: Floats, b: Floats, out: Floats) -> None:
     """The body-fixed rotation vector r [rad] with b = a * exp(r / 2), |r| <= pi."""
+    # a^-1 b
     w = a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]
     x = a[0] * b[1] - a[1] * b[0] - a[2] * b[3] + a[3] * b[2]
     y = a[0] * b[2] - a[2] * b[0] - a[3] * b[1] + a[1] * b[3]
     z = a[0] * b[3] - a[3] * b[0] - a[1] * b[2] + a[2] * b[1]
+    # q and -q are one rotation: take the one of at most half a turn
     if w < 0.0:
         w, x, y, z = -w, -x, -y, -z
     sine = math.sqrt(x * x + y * y + z * z)
@@ -122,6 +130,7 @@ def _turn(
     w0: float, x0: float, y0: float, z0: float, rx: float, ry: float, rz: float, nearest: bool
 ) -> tuple[float, float, float]:
     """The rotation vector t [rad] with q0 = exp(r / 2) * exp(t / 2), nearest: |t| <= pi."""
+    # exp(-r / 2), with the series where the quotient loses digits
     angle = math.sqrt(rx * rx + ry * ry + rz * rz)
     c = cos(0.5 * angle)
     k = sin(0.5 * angle) / angle if angle > 1e-4 else 0.5 - angle * angle / 48.0
@@ -155,10 +164,10 @@ def turned_on(q: Floats, at: int, rx: float, ry: float, rz: float) -> tuple[floa
 
 
 @inlined
-def rotate(R: Floats, x: Floats) -> tuple[float, float, float]:
-    """R x as three numbers; shapes (3, 3) and (3,)."""
+def rotate(rotation: Floats, vector: Floats) -> tuple[float, float, float]:
+    """R vector as three numbers; shapes (3, 3) and (3,)."""
     return (
-        R[0, 0] * x[0] + R[0, 1] * x[1] + R[0, 2] * x[2],
-        R[1, 0] * x[0] + R[1, 1] * x[1] + R[1, 2] * x[2],
-        R[2, 0] * x[0] + R[2, 1] * x[1] + R[2, 2] * x[2],
+        rotation[0, 0] * vector[0] + rotation[0, 1] * vector[1] + rotation[0, 2] * vector[2],
+        rotation[1, 0] * vector[0] + rotation[1, 1] * vector[1] + rotation[1, 2] * vector[2],
+        rotation[2, 0] * vector[0] + rotation[2, 1] * vector[1] + rotation[2, 2] * vector[2],
     )

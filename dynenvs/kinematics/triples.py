@@ -21,9 +21,9 @@ def entries(v: Floats, at: int) -> Three:
 
 
 @inlined
-def put_entries(v: Floats, at: int, x: Three) -> None:
+def put_entries(v: Floats, at: int, values: Three) -> None:
     """Write three entries of an array."""
-    v[at], v[at + 1], v[at + 2] = x[0], x[1], x[2]
+    v[at], v[at + 1], v[at + 2] = values[0], values[1], values[2]
 
 
 @inlined
@@ -89,22 +89,22 @@ def size(a: Three) -> float:
 
 
 @inlined
-def into_body(R: Floats, x: Three) -> Three:
+def into_body(rotation: Floats, x: Three) -> Three:
     """R^T x"""
     return (
-        R[0, 0] * x[0] + R[1, 0] * x[1] + R[2, 0] * x[2],
-        R[0, 1] * x[0] + R[1, 1] * x[1] + R[2, 1] * x[2],
-        R[0, 2] * x[0] + R[1, 2] * x[1] + R[2, 2] * x[2],
+        rotation[0, 0] * x[0] + rotation[1, 0] * x[1] + rotation[2, 0] * x[2],
+        rotation[0, 1] * x[0] + rotation[1, 1] * x[1] + rotation[2, 1] * x[2],
+        rotation[0, 2] * x[0] + rotation[1, 2] * x[1] + rotation[2, 2] * x[2],
     )
 
 
 @inlined
-def into_world(R: Floats, x: Three) -> Three:
+def into_world(rotation: Floats, x: Three) -> Three:
     """R x"""
     return (
-        R[0, 0] * x[0] + R[0, 1] * x[1] + R[0, 2] * x[2],
-        R[1, 0] * x[0] + R[1, 1] * x[1] + R[1, 2] * x[2],
-        R[2, 0] * x[0] + R[2, 1] * x[1] + R[2, 2] * x[2],
+        rotation[0, 0] * x[0] + rotation[0, 1] * x[1] + rotation[0, 2] * x[2],
+        rotation[1, 0] * x[0] + rotation[1, 1] * x[1] + rotation[1, 2] * x[2],
+        rotation[2, 0] * x[0] + rotation[2, 1] * x[1] + rotation[2, 2] * x[2],
     )
 
 
@@ -140,11 +140,11 @@ def symmetric(diagonal: Three, off: Three, x: Three) -> Three:
 
 
 @inlined
-def within(R: Floats, diagonal: Three, off: Three) -> tuple[Three, Three]:
+def within(rotation: Floats, diagonal: Three, off: Three) -> tuple[Three, Three]:
     """R^T A R of a symmetric matrix A."""
-    a = (R[0, 0], R[1, 0], R[2, 0])
-    b = (R[0, 1], R[1, 1], R[2, 1])
-    c = (R[0, 2], R[1, 2], R[2, 2])
+    a = (rotation[0, 0], rotation[1, 0], rotation[2, 0])
+    b = (rotation[0, 1], rotation[1, 1], rotation[2, 1])
+    c = (rotation[0, 2], rotation[1, 2], rotation[2, 2])
     x, y, z = symmetric(diagonal, off, a), symmetric(diagonal, off, b), symmetric(diagonal, off, c)
     return (dot(a, x), dot(b, y), dot(c, z)), (dot(b, z), dot(a, z), dot(a, y))
 

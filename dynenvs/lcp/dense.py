@@ -23,87 +23,90 @@ from dynenvs.lcp.workspace import (
 
 
 @kernel
-def factorise(matrix: Matrix, m: int, order: Integers) -> float:
-    """Overwrite the transpose of an m x m matrix K by K's factors: P K = L U, L of unit diagonal.
+def factorise(matrix: Matrix, size: int, order: Integers) -> float:
+    """Overwrite the transpose of a square matrix K by K's factors: P K = L U, L of unit diagonal.
 
     Above the diagonal stands L^T, below it U^T, on it the inverses of U's: so the inner loops here
     and in `substitute` run along rows of memory.
 
-    matrix: K^T in its leading block, shape (>= m, >= m)
-    order: shape (>= m,), receives which row of K came to each place
+    matrix: K^T in its leading block, shape (>= size, >= size)
+    order: shape (>= size,), receives which row of K came to each place
     Returns the smallest pivot divided by the largest entry: 0 for a singular block, and the
     factors are then useless.
     """
+    # The largest entry: pivots are compared with it
     largest = 0.0
-    for i in range(m):
+    for i in range(size):
         order[i] = i
-        for j in range(m):
+        for j in range(size):
             largest = max(largest, abs(matrix[i, j]))
     smallest = largest
-    for p in range(0, m, 2):
-        pivot = _pivot(matrix, p, m, order)
+    for p in range(0, size, 2):
+        pivot = _pivot(matrix, p, size, order)
         if not pivot > 0.0:  # written so that NaN stops here too
             return 0.0
         smallest = min(smallest, pivot)
-        if p + 1 == m:
+        if p + 1 == size:
             break
         factor = matrix[p + 1, p]
-        for j in range(p + 1, m):
+        for j in range(p + 1, size):
             matrix[p + 1, j] -= factor * matrix[p, j]
-        pivot = _pivot(matrix, p + 1, m, order)
+        pivot = _pivot(matrix, p + 1, size, order)
         if not pivot > 0.0:
             return 0.0
         smallest = min(smallest, pivot)
         # Both pivots at once: each entry of the rest is loaded and stored half as often.
-        for i in range(p + 2, m):
+        for i in range(p + 2, size):
             f = matrix[i, p]
             g = matrix[i, p + 1] - f * matrix[p, p + 1]
             matrix[i, p + 1] = g
             if f != 0.0 or g != 0.0:  # cone rows are mostly zeros
-                for j in range(p + 2, m):
+                for j in range(p + 2, size):
                     matrix[i, j] -= f * matrix[p, j] + g * matrix[p + 1, j]
-    return smallest / largest if m > 0 else 1.0
+    return smallest / largest if size > 0 else 1.0
 
 
 @inlined
-def _pivot(matrix: Matrix, p: int, m: int, order: Integers) -> float:
-    """Bring the largest entry of row p to the diagonal, invert it, scale the rest by it.
+def _pivot(matrix: Matrix, row: int, size: int, order: Integers) -> float:
+    """Bring the largest entry of `row` to the diagonal, invert it, scale the rest by it.
 
     Returns its magnitude.
     """
-    best = p
-    largest = abs(matrix[p, p])
-    for j in range(p + 1, m):
-        if abs(matrix[p, j]) > largest:
-            best, largest = j, abs(matrix[p, j])
-    if best != p:
-        order[p], order[best] = order[best], order[p]
-        for i in range(m):
-            kept = matrix[i, p]
-            matrix[i, p] = matrix[i, best]
+    # Partial pivoting, along the row: the transpose is what is stored
+    best = row
+    largest = abs(matrix[row, row])
+    for j in range(row + 1, size):
+        if abs(matrix[row, j]) > largest:
+            best, largest = j, abs(matrix[row, j])
+    if best != row:
+        order[row], order[best] = order[best], order[row]
+        for i in range(size):
+            kept = matrix[i, row]
+            matrix[i, row] = matrix[i, best]
             matrix[i, best] = kept
-    inverse = 1.0 / matrix[p, p]
-    matrix[p, p] = inverse
-    for j in range(p + 1, m):
-        matrix[p, j] *= inverse
+    inverse = 1.0 / matrix[row, row]
+    matrix[row, row] = inverse
+    for j in range(row + 1, size):
+        matrix[row, j] *= inverse
     return float(largest)
 
 
 @kernel
-def substitute(factors: Matrix, m: int, order: Integers, right: Vector, x: Vector) -> None:
+def substitute(factors: Matrix, size: int, order: Integers, right: Vector, x: Vector) -> None:
     """Solve K x = right with the factors of K from `factorise`; `right` and `x` must differ.
 
-    right, x: shape (>= m,)
+    right, x: shape (>= size,)
     """
-    for i in range(m):
+    # Rows in the order that pivoting gave
+    for i in range(size):
         x[i] = right[order[i]]
     # By columns of L and U: the updates of one do not wait for each other, as those of a sum would.
-    for j in range(m):
+    for j in range(size):
         value = x[j]
         if value != 0.0:
-            for i in range(j + 1, m):
+            for i in range(j + 1, size):
                 x[i] -= factors[j, i] * value
-    for j in range(m - 1, -1, -1):
+    for j in range(size - 1, -1, -1):
         value = x[j] * factors[j, j]
         x[j] = value
         for i in range(j):
@@ -111,50 +114,52 @@ def substitute(factors: Matrix, m: int, order: Integers, right: Vector, x: Vecto
 
 
 @kernel
-def factorise_symmetric(matrix: Matrix, m: int) -> None:
-    """Overwrite a positive definite m x m block by L (unit diagonal, below), D^-1 and D L^T.
+def factorise_symmetric(matrix: Matrix, size: int) -> None:
+    """Overwrite a positive definite leading block by L (unit diagonal, below), D^-1 and D L^T.
 
-    matrix: shape (>= m, >= m), only its upper triangle is read.  A pivot that rounding has made
-    zero or negative gives way to nothing: its unknown stays zero.
+    matrix: shape (>= size, >= size), only its upper triangle is read.  A pivot that rounding has
+        made zero or negative gives way to nothing: its unknown stays zero.
     """
-    for k in range(0, m, 2):
+    # Two columns at a time; symmetric, so the triangle below is only written
+    for k in range(0, size, 2):
         first = _invert(matrix, k)
-        if k + 1 == m:
+        if k + 1 == size:
             break
         factor = matrix[k, k + 1] * first
         matrix[k + 1, k] = factor
-        for j in range(k + 1, m):
+        for j in range(k + 1, size):
             matrix[k + 1, j] -= factor * matrix[k, j]
         second = _invert(matrix, k + 1)
         # Both pivots at once: each entry of the rest is loaded and stored half as often.
-        for i in range(k + 2, m):
+        for i in range(k + 2, size):
             f, g = matrix[k, i] * first, matrix[k + 1, i] * second
             matrix[i, k], matrix[i, k + 1] = f, g
             if f != 0.0 or g != 0.0:
-                for j in range(i, m):
+                for j in range(i, size):
                     matrix[i, j] -= f * matrix[k, j] + g * matrix[k + 1, j]
 
 
 @inlined
-def _invert(matrix: Matrix, k: int) -> float:
+def _invert(matrix: Matrix, index: int) -> float:
     """Replace a pivot by its inverse, or by zero if it is not positive; returns that."""
-    pivot = matrix[k, k]
+    pivot = matrix[index, index]
     inverse = 1.0 / pivot if pivot > 0.0 else 0.0
-    matrix[k, k] = inverse
+    matrix[index, index] = inverse
     return inverse
 
 
 @kernel
-def substitute_symmetric(factors: Matrix, m: int, right: Vector, x: Vector) -> None:
-    """Solve K x = right with the factors of K from `factorise_symmetric`; shape (>= m,)."""
-    for i in range(m):
+def substitute_symmetric(factors: Matrix, size: int, right: Vector, x: Vector) -> None:
+    """Solve K x = right with the factors of K from `factorise_symmetric`; shape (>= size,)."""
+    # Forward, then D^-1, then back
+    for i in range(size):
         x[i] = right[i]
-    for k in range(m):
+    for k in range(size):
         value = x[k] * factors[k, k]
         x[k] = value
-        for i in range(k + 1, m):
+        for i in range(k + 1, size):
             x[i] -= factors[k, i] * value
-    for i in range(m - 1, -1, -1):
+    for i in range(size - 1, -1, -1):
         value = x[i]
         for k in range(i):
             x[k] -= factors[i, k] * value
@@ -166,6 +171,7 @@ def multiply(matrix: Matrix, rows: int, columns: int, x: Vector, out: Vector) ->
 
     Each sum runs in order; four of them run side by side, since each waits for its last addition.
     """
+    # Four rows at a time
     whole = rows - rows % 4
     for i in range(0, whole, 4):
         a, b, c, d = 0.0, 0.0, 0.0, 0.0
@@ -189,6 +195,7 @@ def add_product(high: float, low: float, a: float, x: float) -> tuple[float, flo
 
     (Ogita, Rump, Oishi, Accurate Sum and Dot Product, 2005, alg. 5.3, with Dekker's product.)
     """
+    # Dekker: each factor in two halves of 26 bits, whose products are exact
     product = a * x
     split = 134217729.0 * a  # 2^27 + 1
     a_high = split - (split - a)
@@ -197,26 +204,28 @@ def add_product(high: float, low: float, a: float, x: float) -> tuple[float, flo
     x_high = split - (split - x)
     x_low = x - x_high
     error = a_low * x_low - (((product - a_high * x_high) - a_low * x_high) - a_high * x_low)
+    # Knuth's sum, with what it rounds away
     total = high + product
     part = total - high
     return total, low + (error + ((high - (total - part)) + (product - part)))
 
 
 @kernel
-def gather(A: Matrix, cover: Vector, k: int, m: int, work: Workspace) -> None:
-    """Copy a basis, transposed: A at m ROWS and k COLUMNS, then the cover column if m = k + 1.
+def gather(A: Matrix, cover: Vector, count: int, size: int, work: Workspace) -> None:
+    """Copy a basis, transposed: A at its ROWS and COLUMNS, then perhaps the cover column.
 
-    To FACTOR, where it will be overwritten by its factors, and to UNFACTORED.
+    `size` rows and `count` columns of A; the cover column comes in if size = count + 1.  To
+    FACTOR, where it will be overwritten by its factors, and to UNFACTORED.
 
-    A: shape (>= n, >= n); cover: shape (>= n,), not read if m = k
+    A: shape (>= n, >= n); cover: shape (>= n,), not read if size = count
     """
     rows = work.integers[ROWS]
     columns = work.integers[COLUMNS]
     basis, kept = work.matrices[FACTOR], work.matrices[UNFACTORED]
-    for j in range(m):
-        column = columns[j] if j < k else 0
-        for i in range(m):
-            value = A[rows[i], column] if j < k else cover[rows[i]]
+    for j in range(size):
+        column = columns[j] if j < count else 0
+        for i in range(size):
+            value = A[rows[i], column] if j < count else cover[rows[i]]
             basis[j, i] = value
             kept[j, i] = value
 
@@ -226,22 +235,23 @@ def careful_row(
     A: Matrix,
     cover: Vector,
     columns: Integers,
-    k: int,
-    m: int,
-    i: int,
+    count: int,
+    size: int,
+    row: int,
     start: float,
     sign: float,
     x: Vector,
 ) -> float:
-    """start + sign (row i of A at the first k `columns`, and the cover if m = k + 1) x.
+    """start + sign (`row` of A at the first `count` columns, and perhaps the cover) x.
 
-    x: shape (>= m,).  Summed as if in twice the working precision, then rounded once.
+    The cover counts if size = count + 1.
+    x: shape (>= size,).  Summed as if in twice the working precision, then rounded once.
     """
     total, low = start, 0.0
-    for j in range(k):
-        total, low = add_product(total, low, sign * A[i, columns[j]], x[j])
-    if m > k:
-        total, low = add_product(total, low, sign * cover[i], x[k])
+    for j in range(count):
+        total, low = add_product(total, low, sign * A[row, columns[j]], x[j])
+    if size > count:
+        total, low = add_product(total, low, sign * cover[row], x[count])
     return total + low
 
 
@@ -249,8 +259,8 @@ def careful_row(
 def solve_basis(
     A: Matrix,
     cover: Vector,
-    k: int,
-    m: int,
+    count: int,
+    size: int,
     right: Vector,
     x: Vector,
     careful: bool,
@@ -258,7 +268,7 @@ def solve_basis(
 ) -> None:
     """Solve basis x = right for the basis of `gather`, factored, with iterative refinement.
 
-    A, cover, k, m: as for `gather`; right, x: shape (>= m,), different arrays
+    A, cover, count, size: as for `gather`; right, x: shape (>= size,), different arrays
     careful: refine three times with defects in twice the working precision, instead of once
     """
     rows = work.integers[ROWS]
@@ -267,16 +277,17 @@ def solve_basis(
     factors, basis = work.matrices[FACTOR], work.matrices[UNFACTORED]
     defect = work.vectors[DEFECT]
     correction = work.vectors[CORRECTION]
-    substitute(factors, m, order, right, x)
+    # A first solution, then what it misses, solved for with the same factors
+    substitute(factors, size, order, right, x)
     for _ in range(3 if careful else 1):
-        for i in range(m):
+        for i in range(size):
             defect[i] = right[i]
             if careful:
-                defect[i] = careful_row(A, cover, columns, k, m, rows[i], right[i], -1.0, x)
-        for j in range(m if not careful else 0):
+                defect[i] = careful_row(A, cover, columns, count, size, rows[i], right[i], -1.0, x)
+        for j in range(size if not careful else 0):
             value = x[j]
-            for i in range(m):
+            for i in range(size):
                 defect[i] -= basis[j, i] * value
-        substitute(factors, m, order, defect, correction)
-        for i in range(m):
+        substitute(factors, size, order, defect, correction)
+        for i in range(size):
             x[i] += correction[i]

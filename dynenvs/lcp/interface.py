@@ -1,4 +1,4 @@
-"""`solve_lcp`: every solver behind one call, its answer judged in the same way."""
+"""`solve_lcp`: every solver behind one call, its answer certified in the same way."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LcpStatus(IntEnum):
     FAILED = kernels.FAILED
 
 
-class LcpRung(IntEnum):
+class LcpStage(IntEnum):
     """Which step of the cascade found an answer."""
 
     WARM_START = kernels.WARM_START
@@ -56,7 +56,7 @@ class LcpResult(NamedTuple):
             answer its bound in exact arithmetic (`proof.proven_residual`).
         iterations: pivots (the cascade: of all Lemke runs together), sweeps or iterations.
         active: bool, shape (n,), the basic z's: the `guess` for the next, similar problem.
-        rung: which one gave the answer, None of other methods than the cascade.
+        stage: which one gave the answer, None of other methods than the cascade.
     """
 
     z: NDArray[np.float64]
@@ -65,7 +65,7 @@ class LcpResult(NamedTuple):
     residual: float
     iterations: int
     active: NDArray[np.bool_]
-    rung: LcpRung | None
+    stage: LcpStage | None
 
     @property
     def certified(self) -> bool:
@@ -106,6 +106,7 @@ def solve_lcp(
     Raises:
         ValueError: wrong shapes, labels, methods or limits, or entries that are not finite.
     """
+    # Arguments that do not go with the method are errors, not ignored
     if method != CASCADE and method not in METHODS:
         choice = ", ".join([CASCADE, *METHODS])
         raise ValueError(f"unknown method {method!r}; choose from: {choice}")
@@ -120,23 +121,25 @@ def solve_lcp(
     active = np.zeros(n, dtype=np.int64)
     if guess is not None:
         active[:] = _vector(guess, "guess", n, "true where z is positive").astype(np.bool_)
-    block, z, work, rung = _labels(blocks, n), np.zeros(n), workspace(n), None
+    block, z, work, stage = _labels(blocks, n), np.zeros(n), workspace(n), None
+    # Compiled before it is called: a message says how long that takes
     if method == CASCADE:
         cascade = matrix, vector, n, float(scale), active, guess is not None, block, z, work
         prepare("the solvers of complementarity problems", [kernels.solve], ())
         status, residual, used, found = kernels.solve(*cascade)
-        rung = max(known for known in LcpRung if known <= found)
+        stage = max(known for known in LcpStage if known <= found)
     else:
         code, most, each = METHODS[method]
         most = most + each * n if limit is None else _limit(limit)
         alone = matrix, vector, float(scale), code, most, active, block, z, work
         prepare("the solvers of complementarity problems", [kernels.solve_by], ())
         status, residual, used = kernels.solve_by(*alone)
+    # What is certified is so with all rounding counted
     if status == kernels.CERTIFIED:
         residual = proven_residual(matrix, vector, n, z, kernels.CERTIFIED_RESIDUAL, False, work)
     w = np.zeros(n)
     careful_w(matrix, vector, n, z, w)
-    return LcpResult(z, w, LcpStatus(status), residual, used, active.astype(np.bool_), rung)
+    return LcpResult(z, w, LcpStatus(status), residual, used, active.astype(np.bool_), stage)
 
 
 def _problem(A: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -154,20 +157,20 @@ def _problem(A: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[n
     return matrix, vector
 
 
-def _vector(value: ArrayLike, name: str, n: int, why: str) -> NDArray[Any]:
-    """`value` as an array of shape (n,); raises ValueError naming it otherwise."""
+def _vector(value: ArrayLike, name: str, size: int, why: str) -> NDArray[Any]:
+    """`value` as an array of shape (size,); raises ValueError naming it otherwise."""
     array = np.asarray(value)
-    if array.shape != (n,):
-        raise ValueError(f"{name} has shape {array.shape}; expected ({n},), {why}")
+    if array.shape != (size,):
+        raise ValueError(f"{name} has shape {array.shape}; expected ({size},), {why}")
     return array
 
 
-def _labels(blocks: ArrayLike | None, n: int) -> NDArray[np.int64]:
+def _labels(blocks: ArrayLike | None, size: int) -> NDArray[np.int64]:
     """Labels 0, 1, ... of the variables' blocks."""
     if blocks is None:
-        return np.arange(n, dtype=np.int64)
-    labels = _vector(blocks, "blocks", n, "a label for each variable")
-    if labels.dtype.kind not in "iu" or (n > 0 and labels.min() < 0):
+        return np.arange(size, dtype=np.int64)
+    labels = _vector(blocks, "blocks", size, "a label for each variable")
+    if labels.dtype.kind not in "iu" or (size > 0 and labels.min() < 0):
         raise ValueError("blocks holds something else than integers >= 0")
     return np.unique(labels, return_inverse=True)[1].astype(np.int64)
 

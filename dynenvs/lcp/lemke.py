@@ -44,14 +44,16 @@ TIE = 1e-16  # basic variables this close to 0 after the step, relative, leave t
 
 
 @kernel
-def _break_ties(A: Matrix, cover: Vector, n: int, k: int, count: int, work: Workspace) -> int:
+def _break_ties(
+    A: Matrix, cover: Vector, size: int, basic: int, count: int, work: Workspace
+) -> int:
     """Lexicographic rule: among the tied variables the one with the smallest row of B^-1 / step.
 
     Standing for the offset b + (e, e^2, ..., e^n) with e -> 0: the columns are computed one after
     the other, and only while ties remain.  Codes as in `_ratio_test`; the first `count` entries of
     TIED are the candidates.  Returns the code that leaves.
     """
-    m = k + 1
+    m = basic + 1
     rows = work.integers[ROWS]
     columns = work.integers[COLUMNS]
     tight = work.integers[TIGHT]
@@ -62,11 +64,11 @@ def _break_ties(A: Matrix, cover: Vector, n: int, k: int, count: int, work: Work
     step_z = work.vectors[STEP_Z]
     step_w = work.vectors[STEP_W]
     # A column of B^-1: that of a unit of the offset b
-    for column in range(n):
+    for column in range(size):
         if tight[column] != 0:
             for i in range(m):
                 right[i] = -1.0 if rows[i] == column else 0.0
-            solve_basis(A, cover, k, m, right, x, True, work)
+            solve_basis(A, cover, basic, m, right, x, True, work)
         # Its entry for each candidate, over the candidate's step
         least = math.inf
         for t in range(count):
@@ -78,8 +80,8 @@ def _break_ties(A: Matrix, cover: Vector, n: int, k: int, count: int, work: Work
                 i = code - m
                 value = 1.0 if i == column else 0.0
                 if tight[column] != 0:
-                    value += cover[i] * x[k]
-                    for j in range(k):
+                    value += cover[i] * x[basic]
+                    for j in range(basic):
                         value += A[i, columns[j]] * x[j]
                 ratio[t] = -value / step_w[i]
             least = min(least, ratio[t])
@@ -96,11 +98,11 @@ def _break_ties(A: Matrix, cover: Vector, n: int, k: int, count: int, work: Work
 
 
 @kernel
-def _ratio_test(A: Matrix, cover: Vector, n: int, k: int, work: Workspace) -> int:
-    """The basic variable that reaches 0 first: code j < k for the z at column j, k for z_0, and
-    k + 1 + i for w_i; -1 if none does (a ray).  z_0 is preferred, as it ends the method.
+def _ratio_test(A: Matrix, cover: Vector, size: int, basic: int, work: Workspace) -> int:
+    """The basic variable that reaches 0 first: code j < k = basic for the z at column j, k for z_0,
+    and k + 1 + i for w_i; -1 if none does (a ray).  z_0 is preferred, as it ends the method.
     """
-    m = k + 1
+    m = basic + 1
     tight = work.integers[TIGHT]
     tied = work.integers[TIED]
     basic_z = work.vectors[BASIC_Z]
@@ -118,7 +120,7 @@ def _ratio_test(A: Matrix, cover: Vector, n: int, k: int, work: Workspace) -> in
     for j in range(m):
         if step_z[j] < blocking:
             length = min(length, max(basic_z[j], 0.0) / -step_z[j])
-    for i in range(n):
+    for i in range(size):
         if tight[i] == 0 and step_w[i] < blocking:
             length = min(length, max(basic_w[i], 0.0) / -step_w[i])
     if not length < math.inf:
@@ -126,19 +128,19 @@ def _ratio_test(A: Matrix, cover: Vector, n: int, k: int, work: Workspace) -> in
     # Who ends there: z_0 first, else ties are broken
     slack = TIE * scale
     count = integer(0)
-    if step_z[k] < blocking and _ends(basic_z[k], step_z[k], length, slack):
-        return k
-    for j in range(k):
+    if step_z[basic] < blocking and _ends(basic_z[basic], step_z[basic], length, slack):
+        return basic
+    for j in range(basic):
         if step_z[j] < blocking and _ends(basic_z[j], step_z[j], length, slack):
             tied[count] = j
             count += 1
-    for i in range(n):
+    for i in range(size):
         if tight[i] == 0 and step_w[i] < blocking and _ends(basic_w[i], step_w[i], length, slack):
             tied[count] = m + i
             count += 1
     if count == 1:
         return int(tied[0])
-    return _break_ties(A, cover, n, k, count, work)
+    return _break_ties(A, cover, size, basic, count, work)
 
 
 @inlined
@@ -148,9 +150,9 @@ def _ends(value: float, step: float, length: float, slack: float) -> bool:
 
 
 @kernel
-def _replace_row(rows: Integers, m: int, old: int, new: int) -> None:
-    """Put row `new` at the place of `old` among the first m rows."""
-    for i in range(m):
+def _replace_row(rows: Integers, count: int, old: int, new: int) -> None:
+    """Put row `new` at the place of `old` among the first `count` rows."""
+    for i in range(count):
         if rows[i] == old:
             rows[i] = new
             break
@@ -158,40 +160,43 @@ def _replace_row(rows: Integers, m: int, old: int, new: int) -> None:
 
 @kernel
 def _exchange(
-    leaving: int, entering: int, is_z: bool, k: int, work: Workspace
+    leaving: int, entering: int, is_z: bool, basic: int, work: Workspace
 ) -> tuple[int, bool, int, int]:
     """Exchange the entering and the leaving variable (code of `_ratio_test`) in the basis.
 
     Returns the next entering variable, the complement of the one that left (its index, whether
     it is a z), and the new numbers k of basic z's and m of rows; m = k when z_0 has left.
     """
-    m = k + 1
+    m = basic + 1
     rows = work.integers[ROWS]
     columns = work.integers[COLUMNS]
     tight = work.integers[TIGHT]
-    if leaving > k:  # w_i leaves
+    # A w leaves: its row becomes tight, and its z is next
+    if leaving > basic:  # w_i leaves
         row = leaving - m
         tight[row] = 1
         if is_z:
-            columns[k] = entering
+            columns[basic] = entering
             rows[m] = row
-            return row, True, k + 1, m + 1
+            return row, True, basic + 1, m + 1
         _replace_row(rows, m, entering, row)
         tight[entering] = 0
-        return row, True, k, m
-    index = columns[leaving] if leaving < k else -1
+        return row, True, basic, m
+    # A z leaves, or z_0: its w is next, and z_0 has none
+    index = columns[leaving] if leaving < basic else -1
     if is_z:
-        if leaving < k:
+        if leaving < basic:
             columns[leaving] = entering
-            return index, False, k, m
-        columns[k] = entering
-        return index, False, k + 1, m
-    if leaving < k:
-        columns[leaving] = columns[k - 1]
-        k -= 1
+            return index, False, basic, m
+        columns[basic] = entering
+        return index, False, basic + 1, m
+    # The number of columns shrinks: the last takes the place of the one that left
+    if leaving < basic:
+        columns[leaving] = columns[basic - 1]
+        basic -= 1
     _replace_row(rows, m, entering, rows[m - 1])
     tight[entering] = 0
-    return index, False, k, m - 1
+    return index, False, basic, m - 1
 
 
 @kernel
@@ -199,14 +204,14 @@ def _directions(
     A: Matrix,
     b: Vector,
     cover: Vector,
-    n: int,
-    k: int,
+    size: int,
+    basic: int,
     entering: int,
     is_z: bool,
     work: Workspace,
 ) -> None:
     """Rates of all basic variables as z_entering (or w_entering) grows; the basic w's values."""
-    m = k + 1
+    m = basic + 1
     rows = work.integers[ROWS]
     columns = work.integers[COLUMNS]
     tight = work.integers[TIGHT]
@@ -216,29 +221,32 @@ def _directions(
     basic_w = work.vectors[BASIC_W]
     step_w = work.vectors[STEP_W]
     transposed = work.matrices[TRANSPOSED]
+    # The column of what enters: of a z from A, of a w a unit vector
     for i in range(m):
         if is_z:
             right[i] = -transposed[entering, rows[i]]
         else:
             right[i] = 1.0 if rows[i] == entering else 0.0
-    solve_basis(A, cover, k, m, right, step_z, True, work)
-    for i in range(n):  # of all w's: in whole registers this takes less than to pick the basic ones
-        step_w[i] = cover[i] * step_z[k]
+    solve_basis(A, cover, basic, m, right, step_z, True, work)
+    # Of all w's: in whole registers this takes less than to pick the basic ones
+    for i in range(size):
+        step_w[i] = cover[i] * step_z[basic]
     if is_z:
-        for i in range(n):
+        for i in range(size):
             step_w[i] += transposed[entering, i]
-    for j in range(k):
+    for j in range(basic):
         column, step = columns[j], step_z[j]
-        for i in range(n):
+        for i in range(size):
             step_w[i] += transposed[column, i] * step
-    for i in range(n):
+    # Values of the basic w's, each summed in twice the working precision
+    for i in range(size):
         if tight[i] == 0:
-            basic_w[i] = careful_row(A, cover, columns, k, m, i, b[i], 1.0, basic_z)
+            basic_w[i] = careful_row(A, cover, columns, basic, m, i, b[i], 1.0, basic_z)
 
 
 @kernel
 def _start(
-    A: Matrix, b: Vector, cover: Vector, n: int, z: Vector, basis: Integers, work: Workspace
+    A: Matrix, b: Vector, cover: Vector, size: int, z: Vector, basis: Integers, work: Workspace
 ) -> int:
     """Clear the results, copy A to TRANSPOSED, and let z_0 enter the basis of all w's.
 
@@ -248,19 +256,20 @@ def _start(
     tight = work.integers[TIGHT]
     first = -1
     least = 0.0
-    for i in range(n):
+    for i in range(size):
         z[i] = 0.0
         basis[i] = 0
         tight[i] = 0
         if b[i] < 0.0 and b[i] / cover[i] <= least:
             least = b[i] / cover[i]
             first = i
+    # One transpose, so that columns are read along rows of memory
     if first >= 0:
         tight[first] = 1
         work.integers[ROWS, 0] = first
         transposed = work.matrices[TRANSPOSED]
-        for i in range(n):
-            for j in range(n):
+        for i in range(size):
+            for j in range(size):
                 transposed[i, j] = A[j, i]
     return first
 
@@ -270,7 +279,7 @@ def lemke(
     A: Matrix,
     b: Vector,
     cover: Vector,
-    n: int,
+    size: int,
     limit: int,
     z: Vector,
     basis: Integers,
@@ -280,17 +289,17 @@ def lemke(
 
     Expects equilibrated data (`scaling.equilibrate`): its tolerances are absolute.
 
-    A: shape (>= n, >= n); b: shape (>= n,); cover: shape (>= n,), positive
+    A: shape (>= size, >= size); b: shape (>= size,); cover: shape (>= size,), positive
     limit: greatest number of pivots
-    z: shape (>= n,), receives the answer (of the last basis if there is none)
-    basis: shape (>= n,), receives 1 where z is basic at the end, else 0
+    z: shape (>= size,), receives the answer (of the last basis if there is none)
+    basis: shape (>= size,), receives 1 where z is basic at the end, else 0
     Returns (SOLVED, RAY, PIVOT_LIMIT or SINGULAR; number of pivots).
     """
     rows = work.integers[ROWS]
     columns = work.integers[COLUMNS]
     basic_z = work.vectors[BASIC_Z]
     right = work.vectors[RIGHT]
-    entering = _start(A, b, cover, n, z, basis, work)
+    entering = _start(A, b, cover, size, z, basis, work)
     if entering < 0:
         return SOLVED, 0
     # The basis: the k z's at `columns`, z_0, and the w's of all rows but the m in `rows`.
@@ -313,13 +322,14 @@ def lemke(
             status = PIVOT_LIMIT
             break
         # The entering variable grows until a basic one is zero, which leaves
-        _directions(A, b, cover, n, k, entering, is_z, work)
-        leaving = _ratio_test(A, cover, n, k, work)
+        _directions(A, b, cover, size, k, entering, is_z, work)
+        leaving = _ratio_test(A, cover, size, k, work)
         if leaving < 0:
             status = RAY
             break
         pivots += 1
         entering, is_z, k, m = _exchange(leaving, entering, is_z, k, work)
+    # The answer, where the basis has one
     for j in range(k):
         basis[columns[j]] = 1
         z[columns[j]] = basic_z[j] if status != SINGULAR else 0.0

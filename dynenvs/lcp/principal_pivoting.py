@@ -31,83 +31,91 @@ NEGATIVE = 1e-12  # a basic variable above minus this, relative to the largest, 
 
 @kernel
 def principal_pivoting(
-    A: Matrix, b: Vector, n: int, limit: int, z: Vector, basis: Integers, work: Workspace
+    A: Matrix, b: Vector, size: int, limit: int, z: Vector, basis: Integers, work: Workspace
 ) -> tuple[int, int]:
     """Solve w = A z + b >= 0, z >= 0, w'z = 0 by the criss-cross method.
 
     Expects equilibrated data (`scaling.equilibrate`).
 
-    A: shape (>= n, >= n); b: shape (>= n,)
+    A: shape (>= size, >= size); b: shape (>= size,)
     limit: greatest number of pivots
-    z: shape (>= n,), receives the answer (of the last basis if there is none)
-    basis: shape (>= n,), receives 1 where z is basic at the end, else 0
+    z: shape (>= size,), receives the answer (of the last basis if there is none)
+    basis: shape (>= size,), receives 1 where z is basic at the end, else 0
     Returns (SOLVED, RAY if a row cannot become positive, or PIVOT_LIMIT; number of pivots).
     """
     T, q, scratch = work.matrices[FACTOR], work.vectors[BASIC_Z], work.vectors[STEP_W]
-    for i in range(n):
+    for i in range(size):
         basis[i] = 0
         q[i] = b[i]
-        for j in range(n):
+        for j in range(size):
             T[i, j] = A[i, j]
     pivots, status = 0, PIVOT_LIMIT
+    # The least index that is negative, and the least that can be exchanged with it
     while pivots < limit:
-        k = _first_negative(q, n)
+        k = _first_negative(q, size)
         if k < 0:
             status = SOLVED
             break
-        r = _partner(T, k, n)
+        r = _partner(T, k, size)
         if r < 0:
             status = RAY
             break
-        exchange(T, q, n, n, k, r, scratch)
+        exchange(T, q, size, size, k, r, scratch)
         pivots += 1
         basis[k] = 1 - basis[k]
+        # Its own diagonal could not be the pivot: two exchanges, of both pairs
         if r != k:
-            exchange(T, q, n, n, r, k, scratch)
+            exchange(T, q, size, size, r, k, scratch)
             pivots += 1
             basis[r] = 1 - basis[r]
-            _swap(T, q, n, k, r)
-    for i in range(n):
+            _swap(T, q, size, k, r)
+    for i in range(size):
         z[i] = max(q[i], 0.0) if basis[i] != 0 else 0.0
     return status, pivots
 
 
 @inlined
-def _first_negative(q: Vector, n: int) -> int:
+def _first_negative(q: Vector, size: int) -> int:
     """The least index of a negative basic variable, or -1."""
     scale = 1.0
-    for i in range(n):
+    for i in range(size):
         scale = max(scale, abs(q[i]))
-    for i in range(n):
+    for i in range(size):
         if q[i] < -NEGATIVE * scale:
             return i
     return -1
 
 
 @inlined
-def _partner(T: Matrix, k: int, n: int) -> int:
-    """Column whose variable raises basic variable k: its own if it does, else the first; -1: none.
+def _partner(tableau: Matrix, row: int, size: int) -> int:
+    """Column whose variable raises that of a row: its own if it does, else the first; -1: none.
 
     The exchange goes both ways, so the entry on the other side must not vanish either.
     """
+    # Its own diagonal is the best partner
     largest = 0.0
-    for j in range(n):
-        largest = max(largest, abs(T[k, j]))
-    if T[k, k] > SMALLEST_PIVOT * largest:
-        return k
-    for j in range(n):
-        # What is left of T_jk once k and j have changed places, times T_kj
-        rest = abs(T[j, k] * T[k, j] - T[j, j] * T[k, k])
-        if j != k and T[k, j] > SMALLEST_PIVOT * largest and rest > SMALLEST_PIVOT * T[k, j]:
+    for j in range(size):
+        largest = max(largest, abs(tableau[row, j]))
+    if tableau[row, row] > SMALLEST_PIVOT * largest:
+        return row
+    # Else the first that does both ways
+    for j in range(size):
+        # What is left of T_jk once `row` and j have changed places, times T_kj
+        rest = abs(tableau[j, row] * tableau[row, j] - tableau[j, j] * tableau[row, row])
+        if (
+            j != row
+            and tableau[row, j] > SMALLEST_PIVOT * largest
+            and rest > SMALLEST_PIVOT * tableau[row, j]
+        ):
             return j
     return -1
 
 
 @inlined
-def _swap(T: Matrix, q: Vector, n: int, k: int, r: int) -> None:
+def _swap(tableau: Matrix, q: Vector, size: int, row: int, other: int) -> None:
     """Bring the two pairs back: row and column i belong to pair i."""
-    q[k], q[r] = q[r], q[k]
-    for j in range(n):
-        T[k, j], T[r, j] = T[r, j], T[k, j]
-    for i in range(n):
-        T[i, k], T[i, r] = T[i, r], T[i, k]
+    q[row], q[other] = q[other], q[row]
+    for j in range(size):
+        tableau[row, j], tableau[other, j] = tableau[other, j], tableau[row, j]
+    for i in range(size):
+        tableau[i, row], tableau[i, other] = tableau[i, other], tableau[i, row]

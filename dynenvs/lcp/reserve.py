@@ -1,4 +1,4 @@
-"""Solvers that the cascade rarely needs, compiled apart from it when it first does."""
+"""Solvers that the cascade rarely needs: a unit of their own, compiled when it first does."""
 
 from __future__ import annotations
 
@@ -24,13 +24,14 @@ ITERATIONS = 60
 
 @apart(seconds=3)
 def solve_in_reserve(
-    matrices: Vector, vectors: Vector, integers: Integers, n: int, pivoting: int
+    matrices: Vector, vectors: Vector, integers: Integers, size: int, pivoting: int
 ) -> int:
     """Solve the scaled problem of a workspace into its TRIAL and BASIS; returns the pivots.
 
     matrices, vectors, integers: the arrays of a workspace, flat
     pivoting: 0 for the interior-point method, from COVER, else principal pivoting
     """
+    # Flat arrays pass an address; here they have their shapes again
     side = vectors.shape[0] // VECTORS
     work = Workspace(
         matrices.reshape((MATRICES, side, side)),
@@ -40,7 +41,7 @@ def solve_in_reserve(
     matrix, offset = work.matrices[EQUILIBRATED], work.vectors[OFFSET]
     trial, basis = work.vectors[TRIAL], work.integers[BASIS]
     if pivoting != 0:
-        _, pivots = principal_pivoting(matrix, offset, n, 100 + 10 * n, trial, basis, work)
+        _, pivots = principal_pivoting(matrix, offset, size, 100 + 10 * size, trial, basis, work)
         return int(pivots)
-    interior_point(matrix, offset, work.vectors[COVER], n, ITERATIONS, trial, basis, work)
+    interior_point(matrix, offset, work.vectors[COVER], size, ITERATIONS, trial, basis, work)
     return 0

@@ -2,8 +2,8 @@
 
 Source: Cottle, Pang, Stone, The Linear Complementarity Problem, sec. 2.2 (pivotal algebra), 4.4
 (the scheme) and 4.9 (lexicographic degeneracy resolution).  Fast, but rounding errors pile up over
-the pivots: the answer is to be solved again with its basis (`active_set.py`) and judged, and where
-light bodies carry heavy ones `lemke.py` is to be asked.
+the pivots: the answer is to be solved again with its basis (`active_set.py`) and certified, and
+where light bodies carry heavy ones `lemke.py` is to be used.
 
 The dictionary states each basic variable by the nonbasic ones, y_i = q_i + sum_j T_ij x_j: half of
 the usual tableau.  B^-1, of which the lexicographic rule compares rows, stands in it too: in the
@@ -44,30 +44,30 @@ TIE = 1e-12  # of ratios, relative to the largest basic variable
 
 @inlined
 def exchange(
-    T: Matrix, q: Vector, rows: int, width: int, r: int, c: int, pivot_row: Vector
+    tableau: Matrix, q: Vector, rows: int, width: int, row: int, column: int, pivot_row: Vector
 ) -> None:
-    """Basic variable r and nonbasic variable c change places.
+    """Basic variable `row` and nonbasic variable `column` change places.
 
-    T: dictionary, shape (>= rows, >= width); q: basic variables' values, shape (>= rows,)
+    tableau: dictionary, shape (>= rows, >= width); q: basic variables' values, shape (>= rows,)
     pivot_row: scratch, shape (>= width,)
     """
-    inverse = 1.0 / T[r, c]
+    inverse = 1.0 / tableau[row, column]
     for j in range(width):
-        value = -T[r, j] * inverse
+        value = -tableau[row, j] * inverse
         pivot_row[j] = value
-        T[r, j] = value
-    pivot_row[c] = inverse
-    T[r, c] = inverse
-    value = -q[r] * inverse
-    q[r] = value
+        tableau[row, j] = value
+    pivot_row[column] = inverse
+    tableau[row, column] = inverse
+    value = -q[row] * inverse
+    q[row] = value
     for i in range(rows):
-        factor = T[i, c]
-        if i == r or factor == 0.0:  # cone rows are mostly zeros
+        factor = tableau[i, column]
+        if i == row or factor == 0.0:  # cone rows are mostly zeros
             continue
-        T[i, c] = 0.0
+        tableau[i, column] = 0.0
         q[i] += factor * value
         for j in range(width):
-            T[i, j] += factor * pivot_row[j]
+            tableau[i, j] += factor * pivot_row[j]
 
 
 @kernel
@@ -75,7 +75,7 @@ def tableau_lemke(
     A: Matrix,
     b: Vector,
     cover: Vector,
-    n: int,
+    size: int,
     limit: int,
     z: Vector,
     basis: Integers,
@@ -85,10 +85,10 @@ def tableau_lemke(
 
     Expects equilibrated data (`scaling.equilibrate`).
 
-    A: shape (>= n, >= n); b: shape (>= n,); cover: shape (>= n,), positive
+    A: shape (>= size, >= size); b: shape (>= size,); cover: shape (>= size,), positive
     limit: greatest number of pivots
-    z: shape (>= n,), receives the answer (of the last basis if there is none)
-    basis: shape (>= n,), receives 1 where z is basic at the end, else 0
+    z: shape (>= size,), receives the answer (of the last basis if there is none)
+    basis: shape (>= size,), receives 1 where z is basic at the end, else 0
     Returns (SOLVED, RAY or PIVOT_LIMIT; number of pivots).
     """
     # Opened once: each view that is opened in a kernel takes its time
@@ -97,50 +97,50 @@ def tableau_lemke(
     rows, columns, tied = work.integers[ROWS], work.integers[COLUMNS], work.integers[TIED]
     places_w, places_z = work.integers[W_PLACES], work.integers[Z_PLACES]
     # The tableau of the first basis: every w, and z_0 for the one that is worst
-    leaving = _first(b, cover, n, z, basis)
+    leaving = _first(b, cover, size, z, basis)
     if leaving < 0:
         return SOLVED, 0
-    for i in range(n):
-        rows[i], columns[i] = i, n + i
+    for i in range(size):
+        rows[i], columns[i] = i, size + i
         places_w[i], places_z[i] = -1 - i, i
-    columns[n] = 2 * n
-    _enter_cover(A, b, cover, n, leaving, T, q)
-    entering = integer(n)  # column of z_0, of code 2 n; w_i has code i, z_i code n + i
+    columns[size] = 2 * size
+    _enter_cover(A, b, cover, size, leaving, T, q)
+    entering = integer(size)  # column of z_0, of code 2 n; w_i has code i, z_i code n + i
     pivots, status = 1, PIVOT_LIMIT
     while True:
         # The complement of what left enters, and the first variable to reach zero leaves
-        entering = _follow(leaving, entering, n, rows, columns, places_w, places_z)
+        entering = _follow(leaving, entering, size, rows, columns, places_w, places_z)
         if entering < 0:
             status = SOLVED
             break
         if pivots >= limit:
             break
-        count = _ratio_test(T, q, n, entering, rows, rates, tied)
+        count = _ratio_test(T, q, size, entering, rows, rates, tied)
         if count > 1:
-            _break_ties(T, n, count, places_w, rates, ratio, tied)
+            _break_ties(T, size, count, places_w, rates, ratio, tied)
         if count == 0:
             status = RAY
             break
         leaving = tied[0]
-        exchange(T, q, n, n + 1, leaving, entering, scratch)
+        exchange(T, q, size, size + 1, leaving, entering, scratch)
         pivots += 1
     # The z of the last basis
-    for i in range(n):
-        if n <= rows[i] < 2 * n:
-            z[rows[i] - n] = max(q[i], 0.0)
-            basis[rows[i] - n] = 1
+    for i in range(size):
+        if size <= rows[i] < 2 * size:
+            z[rows[i] - size] = max(q[i], 0.0)
+            basis[rows[i] - size] = 1
     return status, pivots
 
 
 @inlined
-def _first(b: Vector, cover: Vector, n: int, z: Vector, basis: Integers) -> int:
+def _first(b: Vector, cover: Vector, size: int, z: Vector, basis: Integers) -> int:
     """Clear the results; row of the w that leaves as z_0 enters, -1 if b >= 0.
 
     The last of those with the least b_i / cover_i: among equals its perturbation e^i is the least.
     """
     row = integer(-1)
     least = 0.0
-    for i in range(n):
+    for i in range(size):
         z[i] = 0.0
         basis[i] = 0
         if b[i] < 0.0 and b[i] / cover[i] <= least:
@@ -150,25 +150,27 @@ def _first(b: Vector, cover: Vector, n: int, z: Vector, basis: Integers) -> int:
 
 
 @inlined
-def _enter_cover(A: Matrix, b: Vector, cover: Vector, n: int, r: int, T: Matrix, q: Vector) -> None:
+def _enter_cover(
+    A: Matrix, b: Vector, cover: Vector, size: int, row: int, tableau: Matrix, q: Vector
+) -> None:
     """The dictionary w = b + A z + cover z_0 after z_0 and w_r have changed places."""
-    inverse = 1.0 / cover[r]
-    for j in range(n):
-        T[r, j] = -A[r, j] * inverse
-    T[r, n], q[r] = inverse, -b[r] * inverse
-    for i in range(n):
-        if i != r:
+    inverse = 1.0 / cover[row]
+    for j in range(size):
+        tableau[row, j] = -A[row, j] * inverse
+    tableau[row, size], q[row] = inverse, -b[row] * inverse
+    for i in range(size):
+        if i != row:
             factor = cover[i]
-            for j in range(n):
-                T[i, j] = A[i, j] + factor * T[r, j]
-            T[i, n], q[i] = factor * inverse, b[i] + factor * q[r]
+            for j in range(size):
+                tableau[i, j] = A[i, j] + factor * tableau[row, j]
+            tableau[i, size], q[i] = factor * inverse, b[i] + factor * q[row]
 
 
 @inlined
 def _follow(
     leaving: int,
     entering: int,
-    n: int,
+    size: int,
     rows: Integers,
     columns: Integers,
     places_w: Integers,
@@ -180,43 +182,51 @@ def _follow(
     """
     left, came = rows[leaving], columns[entering]
     rows[leaving], columns[entering] = came, left
-    if came < n:
+    if came < size:
         places_w[came] = -1 - leaving
-    elif came < 2 * n:
-        places_z[came - n] = -1 - leaving
+    elif came < 2 * size:
+        places_z[came - size] = -1 - leaving
     complement = -1
-    if left < n:
+    if left < size:
         places_w[left] = entering
         complement = places_z[left]
-    elif left < 2 * n:
-        places_z[left - n] = entering
-        complement = places_w[left - n]
+    elif left < 2 * size:
+        places_z[left - size] = entering
+        complement = places_w[left - size]
     return complement
 
 
 @inlined
 def _ratio_test(
-    T: Matrix, q: Vector, n: int, entering: int, rows: Integers, rates: Vector, tied: Integers
+    tableau: Matrix,
+    q: Vector,
+    size: int,
+    entering: int,
+    rows: Integers,
+    rates: Vector,
+    tied: Integers,
 ) -> int:
     """Rows of the basic variables that reach 0 first as the entering one grows, to `tied`.
 
     z_0, which ends the method, comes alone.  Returns their number; 0: none does (a ray).
     """
+    # Rates of the basic variables, and what is small beside them
     largest, scale = 1.0, 1.0
-    for i in range(n):
-        rates[i] = -T[i, entering]
+    for i in range(size):
+        rates[i] = -tableau[i, entering]
         largest = max(largest, abs(rates[i]))
         scale = max(scale, abs(q[i]))
     blocking = SMALLEST_PIVOT * largest
+    # How far the entering one can grow
     least = math.inf
-    for i in range(n):
+    for i in range(size):
         if rates[i] > blocking:
             least = min(least, max(q[i], 0.0) / rates[i])
     count = integer(0)
-    for i in range(n):
+    for i in range(size):
         # In values, not in ratios: what is left of it after the step
         if rates[i] > blocking and q[i] - least * rates[i] <= TIE * scale:
-            if rows[i] == 2 * n:
+            if rows[i] == 2 * size:
                 tied[0] = i
                 count = 1
                 break
@@ -227,8 +237,8 @@ def _ratio_test(
 
 @kernel
 def _break_ties(
-    T: Matrix,
-    n: int,
+    tableau: Matrix,
+    size: int,
     count: int,
     places: Integers,
     rates: Vector,
@@ -240,12 +250,13 @@ def _break_ties(
     Standing for the offset b + (e, e^2, ..., e^n) with e -> 0.  The first `count` entries of `tied`
     are the candidates; the choice comes first there.
     """
-    for k in range(n):
+    # Columns of B^-1 one after the other, while ties remain
+    for k in range(size):
         place = places[k]  # of w_k, which the perturbation lets start at -e^k
         least = math.inf
         for t in range(count):
             i = tied[t]
-            entry = T[i, place] if place >= 0 else -1.0 if i == -1 - place else 0.0
+            entry = tableau[i, place] if place >= 0 else -1.0 if i == -1 - place else 0.0
             ratio[t] = -entry / rates[i]
             least = min(least, ratio[t])
         kept = 0

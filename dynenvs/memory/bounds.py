@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.jit.handles import Expression
-from dynenvs.memory.records import RUNGS
+from dynenvs.memory.records import STAGES
 
 COUNTED = "0", str(2**62)  # a counter
 # Of each whole number of a state: from, to, in the header's counts
 WHOLE: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         (
-            "status.audits", "status.beyond", "status.solves", "status.asked", "status.answered",
+            "status.audits", "status.beyond", "status.solves", "status.called", "status.solved",
             "status.pivots", "status.degraded", "status.failed", "status.overflow",
             "status.contacts", "status.budget",
         ),
@@ -29,7 +29,7 @@ WHOLE: dict[str, tuple[str, str]] = {
     "status.touched": ("0", "nk"),
     "status.limits_active": (str(-(2**63)), str(2**63 - 1)),  # bits
     "status.cone": ("0", "1"),
-    "status.rung": ("0", str(RUNGS - 1)),
+    "status.stage": ("0", str(STAGES - 1)),
     "status.polygon": ("0", "npolygons - 1"),
     "touched": ("0", "max(nk - 1, 0)"),
     "memory.mode": ("0", "2 * directions + 1"),
@@ -68,6 +68,7 @@ def check_states(header: Any, rows: NDArray[Any], name: str) -> None:
     bounds = _bounds(tuple(int(header[name]) for name in COUNTS))
     for field, path in fields_of(rows.dtype):
         values = rows[path[0]] if len(path) == 1 else rows[path[0]][path[1]]
+        # Whole numbers by their bounds, others by being finite
         if values.dtype.kind == "i":
             low, high = bounds.get(field, ANY)
             right = not values.size or (values.min() >= low and values.max() <= high)
@@ -75,6 +76,7 @@ def check_states(header: Any, rows: NDArray[Any], name: str) -> None:
         else:
             right, wanted = field in OPEN or bool(np.isfinite(values).all()), "finite"  # or bits
         if not right:
+            # The first one that is wrong, for the message
             wrong = ~np.isfinite(values) if wanted == "finite" else (values < low) | (values > high)
             at = np.argwhere(wrong)[0].tolist()
             raise ValueError(

@@ -55,11 +55,14 @@ _TYPES = {"q": "int64_t ", "Q": "uint64_t ", "d": "double ", "?": "int64_t "}
 def c_header() -> str:
     """The header for all kernels that are imported."""
     here = this()
+    # What a program checks before it trusts the rest
     lines = [_BEGIN.format(**here._asdict(), header=HEADER.itemsize)]
+    # Counts of a model, by their places in its header
     for name in HEADER.names or ():
         if HEADER[name] == "i8":
             lines.append(f"#define DYNENVS_COUNT_{name} {_offset(name)}")
     lines.append("")
+    # Arrays by their places, and what they hold as a comment
     for kind in KINDS:
         lines.append(f"/* {kind.__name__}: {(kind.__doc__ or '').splitlines()[0]} */")
         for entry in vars(kind).values():
@@ -68,6 +71,7 @@ def c_header() -> str:
                 what = f"{entry.buffer}, {' x '.join(entry.shape)}: {entry.what}"
                 name = f"{kind.__name__}_{entry.name}"
                 lines.append(f"#define DYNENVS_PLACE_{name} {place} /* {what} */")
+    # Entries that Python calls, C may call as well
     found = (unit for unit in units.values() if isinstance(unit, Entry) and unit.is_ours)
     for unit in sorted(found, key=lambda unit: unit.name):
         lines += ["", *_declared(unit)]

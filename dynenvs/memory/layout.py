@@ -156,7 +156,7 @@ class BroadView(ModelView, buffers=("model", "work")):
     order: Ints = _work(i8, "nsolids", what="solids from left to right")
     boxes: Floats = _work(f8, "nsolids", "6", what="around each solid along x, y, z: from, to [m]")
     centers: Floats = _work(f8, "nsolids", "3", what="of every solid [m]")
-    # Which pairs are far apart is told by them, sooner; no result depends on what they are
+    # They show sooner which pairs are far apart; no result depends on what they are
     ways: Floats = _work(f8, "np", "3",
         what="normals of planes that parted hulls and smooth solids the last time")
 
@@ -271,6 +271,7 @@ open_work, open_world = opener(WorkView), opener(WorldView)
 
 def fill_places(header: Any) -> None:
     """Lay out the three buffers for the counts already in `header`."""
+    # Sizes that follow from other counts, then the places of all arrays
     header.lcp_size = workspace_size(int(header.nl))
     header.nconstraints = header.nc + header.nlimited + header.ndry + header.nmoments
     header.model_bytes = lay_out(header, _KINDS, "model")
@@ -281,6 +282,7 @@ def fill_places(header: Any) -> None:
 @inlined
 def polygon_of(w: StateView) -> Records:
     """The POLYGON of this world's friction pyramids, shape (1,)."""
+    # One record of them, as a view on its bytes
     polygons = raw(w.polygons, w.header[0].npolygons * POLYGON_SIZE)
     return vector(polygons, w.status[0].polygon * POLYGON_SIZE, 1, POLYGON)
 

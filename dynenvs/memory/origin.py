@@ -56,6 +56,7 @@ def layout_digest(kinds: Iterable[type[Handle]], header: np.dtype[Any]) -> str:
         kinds: classes of handles.
         header: the type of the header, which counts their arrays.
     """
+    # All that moves a byte: names, order, shapes and conditions
     told = [_spelled(header)]
     for kind in kinds:
         for entry in kind.arrays():

@@ -26,9 +26,9 @@ INELASTIC, NEWTON, POISSON = range(3)
 SIMULTANEOUS, SEQUENTIAL = range(2)
 # Integrators: semi-implicit Euler's rule, and the midpoint rule
 EULER, MIDPOINT = range(2)
-# Rungs of the ladder of contact (`dynenvs.contact.solve`, `dynenvs.contact.sparse.ladder`)
+# Solver stages of contact (`dynenvs.contact.solve`, `dynenvs.contact.sparse.ladder`)
 KEPT, PATCHES, MODES, SWEEPS, MULTIPLIERS, PATH, LEMKE, CONES = range(8)
-RUNGS = 8
+STAGES = 8
 
 
 def record_type(fields: list[tuple[Any, ...]]) -> np.dtype[Any]:
@@ -319,11 +319,11 @@ STATUS = record_type(
         ("deepest", "f8"),
         ("gained", "f8"),
         ("solves", "i8"),
-        # How often each rung of the ladder was asked for an answer to a problem (of an island, or
-        # of all contacts), and how often it gave one
-        ("asked", "i8", (RUNGS,)),
-        ("answered", "i8", (RUNGS,)),
-        ("rung", "i8"),  # which of them gave the last answer to a problem in rows
+        # How often each solver stage was called for a problem (of an island, or of all contacts),
+        # and how often it solved it
+        ("called", "i8", (STAGES,)),
+        ("solved", "i8", (STAGES,)),
+        ("stage", "i8"),  # which of them gave the last answer to a problem in rows
         ("pivots", "i8"),
         ("degraded", "i8"),
         ("failed", "i8"),
@@ -589,7 +589,7 @@ ELIMINATED = record_type(
     ]
 )
 
-BUDGET = 600  # of a world that is not told another one
+BUDGET = 600  # of a world unless it is given another one
 
 # One column of the LCP: which rows of the contact problem it combines.
 NORMAL, DIRECTION, SLACK = range(3)

@@ -50,6 +50,7 @@ def actuator_forces(model: Model, control: ArrayLike, q: ArrayLike, v: ArrayLike
         ValueError: wrong shape, or a control that is not a number; or an actuator pulls along a
             path or pushes a site, whose forces are no joint forces: give `World.step` the control.
     """
+    # Leading axes broadcast: shapes are checked by their last axis alone
     given = np.asarray(control, dtype=np.float64)
     qs, vs = np.asarray(q, dtype=np.float64), np.asarray(v, dtype=np.float64)
     for name, array, size in (
@@ -59,6 +60,7 @@ def actuator_forces(model: Model, control: ArrayLike, q: ArrayLike, v: ArrayLike
     ):
         if array.shape[-1:] != (size,):
             raise ValueError(f"{name} must have shape (..., {size}), got {array.shape}")
+    # What depends on the pose has no constant gears
     bent = next((one.name for one in model.actuators if one.bends), None)
     if bent is not None:
         raise ValueError(
@@ -68,6 +70,7 @@ def actuator_forces(model: Model, control: ArrayLike, q: ArrayLike, v: ArrayLike
     if np.isnan(given).any():
         raise ValueError("control must not be NaN")
     a = _arrays(model)
+    # Control, law, force: clipped before and after
     given = _clipped(given, *a.controls)
     force = a.gain[0] * given + a.bias[0]
     if a.follow:

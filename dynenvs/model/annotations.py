@@ -235,6 +235,7 @@ class AnnotationBuilder:
         """
         _new(name, self._actuators, "actuator")
         what = f"actuator {name!r}"
+        # Exactly one of three ways to act
         if [bool(gears), bool(path), push is not None].count(True) != 1:
             raise ModelError(f"{what}: gears must name a joint, or give it a path, or a push")
         self._actuators[name] = Actuator(
@@ -274,6 +275,7 @@ class AnnotationBuilder:
         what = f"tendon {name!r}"
         if bool(gears) == bool(path):
             raise ModelError(f"{what}: give it either gears or a path")
+        # One length, or the two between which the spring is slack
         ends = (rest, rest) if isinstance(rest, int | float | np.number) else rest
         self._tendons[name] = Tendon(
             name,
@@ -298,6 +300,7 @@ class AnnotationBuilder:
             self.site(site.name, site.body, position=site.position, rotation=site.rotation)
         for frame in keyframes:
             self.keyframe(frame.name, frame.q, frame.v, frame.control)
+        # Fields and arguments have the same names
         for actuator in actuators:
             options = dict(vars(actuator))
             self.actuator(options.pop("name"), dict(options.pop("gears")), **options)

@@ -63,7 +63,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
         friction: how the coefficients of two geoms become that of their contact: "geometric" mean
             (the square root of their product), "arithmetic" mean, "minimum", or "maximum"
             (MuJoCo's rule for geoms of equal priority).  `pair` gives a pair its own.
-        timestep: that worlds of the model take unless they are told another one [s].
+        timestep: that worlds of the model take unless they are given another one [s].
         max_contacts: a limit to simultaneous contacts; a `World.step` that needs more fails and
             says so.  Without one (None), worlds begin with room for a few and make more when they
             need it.
@@ -104,6 +104,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
         self.timestep = positive(timestep, "timestep [s]")
         self.max_contacts = max_contacts
         self.sparse_loops = sparse_loops
+        # As they were given: a description repeats them
         self._options: dict[str, Any] = {
             "gravity": tuple(self.gravity.tolist()),
             "directions": self.contact_options.directions,
@@ -143,6 +144,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
             builder._rule(rule.geom_a, rule.geom_b, rule.rule)
         for group in described.self_contacts:
             builder.self_contact(*group)
+        # Bodies first: all else refers to them by name
         builder._add_annotations(
             described.sites,
             described.keyframes,
@@ -152,6 +154,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
         )
         for visual in described.visuals:
             builder.visual(**vars(visual))
+        # What is added later is at zero in these keyframes
         builder._held = len(described.bodies), len(described.actuators)
         builder._held_keyframes = frozenset(builder._keyframes)
         return builder
@@ -189,7 +192,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
                 or the matrix, shape (3, 3); zero if None.
             density: of its geoms with a volume that have neither mass nor density of their own
                 [kg/m^3]; water has 1000.
-            kinematic: whether it moves just as it is told, whatever touches it: lifts, shaking
+            kinematic: whether its motion is prescribed, whatever touches it: lifts, shaking
                 tables, pushers.  `World.v` of its joint is what it is set to, `World.q` follows,
                 and no force changes either: it carries what stands on it and pushes what is in its
                 way, as a body of infinite mass.  It needs no mass, has no motor, and stands in the

@@ -105,6 +105,7 @@ class LoopBuilder:
         Raises:
             ModelError: the name is taken, or the joint unknown.
         """
+        # Names and ends, before any number is looked at
         if name in self._loops:
             raise ModelError(f"loop {name!r} exists already; loop names must be unique")
         if joint not in ROWS:
@@ -146,6 +147,7 @@ class LoopBuilder:
             ModelError: the name is taken, a joint unknown so far, or the coefficients are not one
                 to five finite numbers.
         """
+        # Joints by their own names, or by those of their bodies
         homes = {body.joint.name or body.name: body.name for body in self._bodies.values()}
         for wanted in (joint, *([] if other is None else [other])):
             if wanted not in homes:
@@ -164,6 +166,7 @@ class LoopBuilder:
             if options.pop("coefficients"):
                 raise ModelError(f"loop {loop.name!r}: coefficients are for coupled joints")
             return self.close(**options)
+        # A coupling is checked as `couple` would check it
         name, numbers = loop.name, loop.coefficients
         if name in self._loops:
             raise ModelError(f"loop {name!r} exists already; loop names must be unique")
@@ -187,18 +190,21 @@ def fill_loops(closures: Closures, body_names: Sequence[str], records: Any, bodi
     """
     row = 0
     for record, loop in zip(records, closures.loops, strict=True):
+        # Names become numbers of bodies
         for name in (loop.body_a, loop.body_b):
             if name not in body_names:
                 known = ", ".join(body_names)
                 raise ModelError(f"loop {loop.name!r}: unknown body {name!r}; known: {known}")
         record.body_a = body_names.index(loop.body_a)
         record.body_b = body_names.index(loop.body_b)
+        # A coupling has coordinates, other loops have frames
         if loop.joint == COUPLING:
             _fill_coupling(record, loop, bodies)
         else:
             record.joint = JOINT_TYPES[loop.joint]
         record.row, record.rows = row, loop.rows
         record.position_a[:], record.position_b[:] = loop.position_a, loop.position_b
+        # Rows follow one another in the order of the loops
         record.rotation_a[:], record.rotation_b[:] = loop.rotation_a, loop.rotation_b
         row += loop.rows
 
@@ -234,6 +240,7 @@ def fill_envelope(
         ModelError: no coordinate moves a loop.
     """
     rows = closures.rows
+    # The rows that each coordinate moves: along both ways to the root
     spans[:] = (rows, 0) if closures.sparse else (0, rows)
     lasts[:] = rows - 1
     for loop, record in zip(closures.loops, records, strict=True):
@@ -249,6 +256,7 @@ def fill_envelope(
             raise ModelError(
                 f"loop {loop.name!r}: neither {loop.body_a!r} nor {loop.body_b!r} moves"
             )
+    # Coupled rows: the last one of each coordinate's span, and no less than above
     if closures.sparse:
         lasts[:] = 0
         for first, end in spans[spans[:, 0] < spans[:, 1]]:

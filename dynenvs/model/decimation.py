@@ -36,6 +36,7 @@ def decimated(surfaces: list[Surface], most: int) -> list[Surface]:
     count = sum(len(triangles) for _, triangles in surfaces)
     if count <= most:
         return surfaces
+    # As many cells as triangles are wanted, to begin with
     area = sum(float(np.linalg.norm(_areas(*surface), axis=1).sum()) for surface in surfaces)
     cell = math.sqrt(area / most)
     while True:
@@ -54,15 +55,18 @@ def clustered(points: Floats, triangles: Ints, cell: float) -> Surface:
         triangles: shape (t, 3).
         cell: side of a cube [m].
     """
+    # Numbers of cubes, and of their points
     cubes = np.floor((points - points.min(axis=0)) / cell + 0.5).astype(np.int64)
     sides = cubes.max(axis=0) + 1
     key = (cubes[:, 0] * sides[1] + cubes[:, 1]) * sides[2] + cubes[:, 2]
     _, owner = np.unique(key, return_inverse=True)
     owner = owner.ravel()
+    # Triangles keep their corners' cells; those with two corners in one vanish
     corners = owner[triangles]
     a, b, c = corners.T
     whole = (a != b) & (b != c) & (c != a)
     places = _places(points, triangles, owner, cell)
+    # Two sides of a thin wall may become one triangle: it is kept once
     kept = corners[whole]
     _, first = np.unique(np.sort(kept, axis=1), axis=0, return_index=True)
     kept = kept[np.sort(first)]
@@ -82,10 +86,12 @@ def _places(points: Floats, triangles: Ints, owner: Ints, cell: float) -> Floats
     With x = mean + d the sum of squares is d A d - 2 b d + ..., A = sum n n', b = sum n (n (p -
     mean)), over the triangles that have a corner in the cell; n is as long as its area.
     """
+    # The mean of the points, from which all is measured
     count = int(owner.max()) + 1
     sizes = np.bincount(owner, minlength=count)
     sums = [np.bincount(owner, points[:, k], minlength=count) for k in range(3)]
     mean = np.stack(sums, axis=1) / sizes[:, None]
+    # Planes of the triangles, summed in the cells of their corners
     normals = _areas(points, triangles)
     A, b = np.zeros((count, 3, 3)), np.zeros((count, 3))
     for k in range(3):
@@ -95,6 +101,7 @@ def _places(points: Floats, triangles: Ints, owner: Ints, cell: float) -> Floats
             b[:, i] += np.bincount(own, normals[:, i] * off, minlength=count)
             for j in range(3):
                 A[:, i, j] += np.bincount(own, normals[:, i] * normals[:, j], minlength=count)
+    # Along flat directions the mean is as good as any point
     curvature, axes = np.linalg.eigh(A)
     bent = curvature > FLAT * np.maximum(curvature[:, 2:], 1e-300)
     along = np.einsum("kji,kj->ki", axes, b)

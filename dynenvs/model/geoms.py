@@ -321,6 +321,7 @@ class GeomBuilder:
         corners: NDArray[np.float64] | None = None,
         **options: Unpack[GeomOptions],
     ) -> Self:
+        # Names and options, before any number
         if name in self._geoms:
             raise ModelError(f"geom {name!r} exists already; geom names must be unique")
         for option in options:
@@ -332,6 +333,7 @@ class GeomBuilder:
         velocity = options.get("surface_velocity")
         if velocity is not None:
             velocity = vector3(velocity, f"geom {name!r}: surface_velocity")
+        # Sizes are checked by the shapes' own methods
         self._geoms[name] = Geom(
             name,
             body,
@@ -363,6 +365,7 @@ class GeomBuilder:
         options = dict(vars(geom))
         name, body, kind = (options.pop(key) for key in ("name", "body", "type"))
         size, position, rotation = (options.pop(key) for key in ("size", "position", "rotation"))
+        # Corners and heights are what makes these shapes
         if (kind == "convex") != (geom.corners is not None):
             raise ModelError(f"{what}: corners are for convex, and needed there")
         if kind == "convex":
@@ -385,6 +388,7 @@ class GeomBuilder:
         name: str, body: str, kind: str, mass: float | None, density: float | None
     ) -> None:
         """Raise a ModelError unless the geom can have such a mass or density."""
+        # A mass needs a body that moves, and a volume, or a point
         for what, value in (("mass", mass), ("density", density)):
             if value is None:
                 continue

@@ -47,6 +47,7 @@ def fewer_corners(corners: Floats, most: int) -> tuple[Floats, float]:
     """
     if len(corners) <= most:
         return corners, 0.0
+    # How far the whole hull reaches, and how far what has been kept
     looks = directions(LOOKS)
     reach = farthest(corners, looks)
     kept = [int(np.argmax(corners @ looks[0]))]
@@ -55,6 +56,7 @@ def fewer_corners(corners: Floats, most: int) -> tuple[Floats, float]:
         look = int(np.argmax(reach - within))
         kept.append(int(np.argmax(corners @ looks[look])))
         within = np.maximum(within, corners[kept[-1]] @ looks.T)
+    # Measured with fresh directions: those of the choice would flatter it
     found = corners[np.sort(kept)]
     fresh = directions(3 * LOOKS)  # others than those by which the corners were chosen
     missing = farthest(corners, fresh) - farthest(found, fresh)
@@ -72,6 +74,7 @@ def farthest(points: Floats, looks: Floats) -> Floats:
 def directions(count: int) -> Floats:
     """Unit vectors spread evenly, on a spiral of golden angles, shape (count, 3)."""
     k = np.arange(count)
+    # Even steps in z are even areas on the sphere
     z = 1.0 - (2.0 * k + 1.0) / count
     angle = k * np.pi * (3.0 - np.sqrt(5.0))
     r = np.sqrt(1.0 - z * z)
@@ -109,16 +112,18 @@ def outline(geom: Geom) -> Floats | None:
     return geom.corners
 
 
-def outermost(geom: Geom, n: Floats) -> Floats:
-    """The point of a cylinder, cone or ellipsoid that is outermost along n, its own axes [m]."""
+def outermost(geom: Geom, direction: Floats) -> Floats:
+    """The outermost point of a cylinder, cone or ellipsoid along a direction, its own axes [m]."""
     size = geom.size
     if geom.type == "ellipsoid":
-        return np.asarray(size * size * n / np.linalg.norm(size * n))
-    across = float(np.hypot(n[0], n[1]))
-    rim = np.array([n[0], n[1], 0.0]) * (size[0] / across if across > 0.0 else 0.0)
-    end = np.array([0.0, 0.0, size[1] if n[2] > 0.0 else -size[1]])
+        return np.asarray(size * size * direction / np.linalg.norm(size * direction))
+    # The rim on that side, and the end that lies further out
+    across = float(np.hypot(direction[0], direction[1]))
+    rim = np.array([direction[0], direction[1], 0.0]) * (size[0] / across if across > 0.0 else 0.0)
+    end = np.array([0.0, 0.0, size[1] if direction[2] > 0.0 else -size[1]])
+    # A cone: its apex, or its rim at the base
     if geom.type == "cone":
-        if 2.0 * size[1] * n[2] > size[0] * across:
+        if 2.0 * size[1] * direction[2] > size[0] * across:
             return np.array([0.0, 0.0, size[1]])
         end[2] = -size[1]
     reached: Floats = rim + end

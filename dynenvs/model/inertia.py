@@ -60,9 +60,11 @@ def weighed(body: Body, geoms: list[Geom]) -> Body:
     Raises:
         ModelError: both the body and its geoms say what it weighs, or a density finds no volume.
     """
+    # Who says what it weighs: the body, or its geoms
     heavy = [geom for geom in geoms if geom.mass is not None or geom.density is not None]
     if body.density is None and not heavy:
         return body
+    # Both cannot
     if body.explicit:
         source = f"geom {heavy[0].name!r}" if heavy else "the body"
         given = heavy and heavy[0].mass is not None
@@ -70,6 +72,7 @@ def weighed(body: Body, geoms: list[Geom]) -> Body:
             f"body {body.name!r} has a mass, com or inertia of its own, and {source} has a "
             f"{'mass' if given else 'density'}: give one or the other"
         )
+    # Geoms add up, each with its own density or the body's
     total = combined(solid(geom, body.density) for geom in geoms)
     if body.density is not None and total.mass == 0.0:
         raise ModelError(
@@ -82,6 +85,7 @@ def weighed(body: Body, geoms: list[Geom]) -> Body:
 
 def combined(solids: Iterable[Solid]) -> Solid:
     """Several solids of one body as one, by the parallel axis theorem."""
+    # Massless parts would divide zero by zero
     parts = [part for part in solids if part.mass > 0.0]
     mass = math.fsum(part.mass for part in parts)
     if not parts or not math.isfinite(mass):
@@ -102,6 +106,7 @@ def solid(geom: Geom, density: float | None = None) -> Solid:
         density: for a geom with volume that has neither [kg/m^3].
     """
     shape = _shape(geom)
+    # A mass that is given spreads over the shape; else volume times density
     if geom.mass is not None:
         mass = geom.mass
     else:
@@ -151,6 +156,7 @@ def _hull(corners: Array) -> Shape:
     """Of the tetrahedra between a point within and all triangles of the surface."""
     from scipy.spatial import ConvexHull
 
+    # Tetrahedra from the middle: their signs cannot matter within a convex hull
     middle = corners.mean(axis=0)
     own = corners - middle
     a, b, c = own[ConvexHull(own).simplices].swapaxes(0, 1)
@@ -158,6 +164,7 @@ def _hull(corners: Array) -> Shape:
     volume = float(volumes.sum())
     shares = volumes / volume
     com = shares @ (a + b + c) / 4
+    # Second moments of all tetrahedra, then Steiner's theorem back to the centre
     second = np.zeros((3, 3))
     for v in (a, b, c, a + b + c):
         second += (shares[:, None] * v).T @ v / 20

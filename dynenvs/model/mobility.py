@@ -1,6 +1,6 @@
 """What the joints of a tree move: every coordinate some inertia, and in planar models in the plane.
 
-And that kinematic bodies can be.  All is asked of the description, before a model is made of it.
+And that kinematic bodies can be.  All of it is checked on the description, before a model is made.
 """
 
 from __future__ import annotations
@@ -60,6 +60,7 @@ def _check_tree(bodies: list[Body], rng: np.random.Generator) -> None:
     M, sizes, owners = mass_matrix(bodies, rng)
     if not owners:
         return
+    # First what nothing at all moves, then combinations that cancel
     moved = np.diag(M) > SINGULAR * sizes
     if moved.all():
         scale = np.sqrt(np.diag(M))
@@ -88,6 +89,7 @@ def mass_matrix(bodies: list[Body], rng: np.random.Generator) -> tuple[Floats, F
     n = len(owners)
     sizes = np.array([float(body.joint.armature) for body in owners])
     M = np.diag(sizes) if n else np.zeros((0, 0))
+    # From the root on: each body's Jacobian, and its part of the matrix
     frames = {"world": _Frame(n)}
     by_name = {body.name: body for body in bodies}
     at = 0
@@ -117,6 +119,7 @@ def _placed(
     frame.turning = above.turning.copy()
     frame.moving = above.moving - _cross(arm) @ above.turning
     axis = frame.rotation @ unit3(joint.axis, f"axis of the joint of {body.name!r}")
+    # The joint's own motion; angles are drawn, so that nothing is special about the pose
     if joint.type == "prismatic":
         step = rng.uniform(0.1, 1.0) * axis
         frame.moving = frame.moving - _cross(step) @ above.turning
@@ -134,8 +137,8 @@ def _placed(
     return frame
 
 
-def _cross(a: Floats) -> Floats:
-    x, y, z = a
+def _cross(vector: Floats) -> Floats:
+    x, y, z = vector
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
 
@@ -153,11 +156,13 @@ def check_kinematic(bodies: list[Body]) -> None:
     by_name = {body.name: body for body in bodies}
     for body in bodies:
         joint, what = body.joint, f"kinematic body {body.name!r}"
+        # Bodies that are fixed to one another count as one
         above = by_name.get(body.parent)
         while above is not None and above.joint.type == "fixed":
             above = by_name.get(above.parent)
         if not body.kinematic:
             continue
+        # It must move, stand on what is moved likewise, and have nothing that would do nothing
         if joint.type == "fixed":
             raise ModelError(f"{what} needs a joint along which it moves; without one it is fixed")
         if above is not None and not above.kinematic:
@@ -182,6 +187,7 @@ def check_plane(bodies: list[Body]) -> None:
         rotation, _ = joint_placement(joint, by_name.get(body.parent), body.name)
         turns[body.name] = turns[body.parent] @ rotation
         axis = turns[body.name] @ unit3(joint.axis, f"axis of the joint of {body.name!r}")
+        # Hinges across the plane, slides in it
         across = float(np.hypot(axis[0], axis[2]))
         stays = {
             "fixed": True,

@@ -57,7 +57,7 @@ GROUPS = (
         "/sys/fs/cgroup/memory/memory.usage_in_bytes",
     ),
 )
-LARGE = 256_000_000  # bytes of scratch memory, from which it is asked whether there are so many
+LARGE = 256_000_000  # bytes of scratch memory, from which it is checked whether there are so many
 
 
 def available_bytes() -> int:
@@ -114,7 +114,7 @@ class Model:
         actuated: indices into `v` of the actuated coordinates, shape (nu,): the rows of P.
         lower, upper: position limits, shape (nv,) [rad, m] (infinite where there is none).
         velocity_limit, effort_limit, damping, armature, stiffness: shape (nv,).
-        kinematic: whether there are bodies that move as they are told.
+        kinematic: whether there are bodies whose motion is given.
         state_dtype, at_rest: a world's row, field by field, and its bytes in the neutral
             configuration.
     """
@@ -131,6 +131,7 @@ class Model:
         closures: Closures | None = None,
         description: Description | None = None,
     ) -> None:
+        # What it was described with, by name
         self.closures = closures or Closures()
         self.description = description or Description()
         self.max_contacts = max_contacts
@@ -147,6 +148,7 @@ class Model:
             for i, body in enumerate(bodies, 1)
             if body.joint.type != "fixed"
         }
+        # One buffer for all records; they are filled through views on it
         cords = cords_of(self.description, bodies)
         self.packed: Bytes = allocate(
             bodies,
@@ -161,12 +163,14 @@ class Model:
         self._open()
         h = self.header
         arrays = open_model(self.packed)
+        # Bodies and joints: poses and rotations first, for all else refers to them
         fill_bodies(h, self.bodies, bodies, cords.pushed)
         driven = driven_bodies(cords)
         h.nspins = mark_spins(self.bodies, bodies, self.closures.bodies, driven)
         h.nwhirls = mark_whirls(self.bodies, carried=h.ncarried > 0)
         fill_around(self.bodies, bodies, self.geoms)
         fill_dofs(h, self.bodies, self.dofs, bodies)
+        # What can touch, as points and as pairs of solids, and where their slots are
         fill_features(self.features, contacts, bodies, self.geoms, options.directions > 2)
         plan = plan_slots(contacts.pairs, self.geoms)
         index = body_index(bodies)
@@ -176,10 +180,12 @@ class Model:
         points = self.features[: int(h.npoints)]
         h.thinnest = thinnest(self.pairs, self.solids, points)
         h.nbeside = int(self.pairs["beside"].sum())
+        # What the broad phase reads of every pair in each step, packed tightly
         for name in ("solid_a", "solid_b", "apart"):
             arrays.own[name] = self.pairs[name][plan.own]
         arrays.own["pair"] = plan.own
         fill_polygons(h, arrays.polygons)
+        # Loops, actuators and tendons
         self._fill_loops()
         fill_cords(arrays, cords, index)
         self._freeze()
@@ -204,6 +210,7 @@ class Model:
     def _freeze(self) -> None:
         self.packed.flags.writeable = False
         self._open()
+        # Numbers that are read in every step, as Python's own
         h = self.header
         self.nq, self.nv = int(h.nq), int(h.nv)
         self.actuated: NDArray[np.intp] = np.flatnonzero(self.dofs["actuated"])
@@ -226,7 +233,7 @@ class Model:
 
         Raises:
             ModelError: the scene is so large that pairs share their slots (`dynenvs.model.solids`);
-                who touches whom is then told by `World.contacts` alone.
+                only `World.contacts` then says who touches whom.
         """
         h = self.header
         if h.nblocks:
@@ -244,6 +251,7 @@ class Model:
         return records
 
     def __getstate__(self) -> dict[str, Any]:
+        # Views and what follows from the buffer are made again
         views = {"header", "bodies", "dofs", "features", "pairs", "solids", "loops"}
         derived = {"lower", "upper", "velocity_limit", "effort_limit"}
         derived |= {"damping", "armature", "stiffness"}
@@ -253,6 +261,7 @@ class Model:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         kept = unmarked(state, "pickled Model")
+        # Damaged bytes would be read as places of arrays
         packed, digest = kept.get("packed"), kept.pop("digest", None)
         if not isinstance(packed, np.ndarray) or digest != _digest(packed):
             raise ValueError("pickled Model: its bytes are damaged: make it anew")
@@ -272,7 +281,7 @@ class Model:
 
     @property
     def timestep(self) -> float:
-        """Length of a step that worlds of it take unless they are told another one [s]."""
+        """Length of a step that worlds of it take unless they are given another one [s]."""
         return float(self.description.options.get("timestep", 0.005))
 
     def with_integrator(self, name: str) -> Model:
@@ -294,7 +303,7 @@ class Model:
 
     @property
     def kernel_groups(self) -> tuple[str, ...]:
-        """Groups of kernels compiled apart (`compiled.apart`) that a step of this model needs."""
+        """Groups of units (`compiled.apart`) that a step of this model needs."""
         h = self.header
         wanted = {
             "step": True,
@@ -371,6 +380,7 @@ class Model:
 
     def neutral(self) -> Floats:
         """The zero configuration, shape (nq,): quaternions at one, all else at zero."""
+        # Quaternions of no turn; all else is zero
         q = np.zeros(self.nq)
         for body in self.bodies[1:]:
             if body.joint == JOINT_TYPES["spherical"]:
@@ -381,6 +391,7 @@ class Model:
 
     def _state_dtype(self) -> np.dtype[Any]:
         h = self.header
+        # The state's arrays, where the layout has put them
         sections = [
             (entry.name, entry.format(h), h.places[entry.number])
             for entry in arrays_of([StateView], "state")
@@ -404,6 +415,7 @@ class Model:
     def _state_at_rest(self) -> Bytes:
         """The bytes of a world's row at rest in the neutral configuration."""
         row = np.zeros(1, self.state_dtype)
+        # What a world has of its own from the start
         row["q"] = self.neutral()
         row["mass_scale"] = 1.0
         row["status"]["cone"] = self.header.cone
@@ -412,6 +424,7 @@ class Model:
         row["coefficients"]["friction"] = self.features["friction"]
         row["coefficients"]["restitution"] = self.features["restitution"]
         row["owners"] = -1
+        # Not known before the first step
         if self.header.nkinematic:
             row["last"] = np.nan
         if self.header.nsurfaces:
@@ -427,6 +440,7 @@ class Model:
         Raises:
             MemoryError: it needs more than there is; it grows with the square of `max_contacts`.
         """
+        # Free memory is looked up only where it matters: that takes time
         free = available_bytes() if self._workspace_bytes > LARGE else self._workspace_bytes
         if self._workspace_bytes > free:
             raise MemoryError(

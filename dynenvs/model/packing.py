@@ -53,7 +53,7 @@ from dynenvs.model.solids import (
 from dynenvs.simd.vectors import WIDTH
 
 RECURSION = 22_000  # sum of squares of depths: a chain of 40
-MOST_DENSE = 24  # contacts, above which the sparse solver is asked in scenes of several trees
+MOST_DENSE = 24  # contacts, above which the sparse solver is used in scenes of several trees
 DEEP = 10  # coordinates on one way to the root, above which velocities are refined
 LEAST_CORNERS = 3  # of one body on one plane, from which their rows depend on each other
 START = 32  # contacts at once for which there is room to begin with
@@ -76,6 +76,7 @@ def allocate(
     header.nb = len(bodies) + 1
     header.nq = sum(JOINT_NQ[kind] for kind in kinds)
     header.nv = sum(JOINT_NV[kind] for kind in kinds)
+    # Candidates of contact: points have one each, pairs their slots
     pairs, plan = contacts.pairs, plan_slots(contacts.pairs, geoms)
     header.npoints, header.np = len(contacts.points), len(pairs.slots)
     header.nround = sum(feature.geom_b.kind != HALF_SPACE for feature in contacts.points)
@@ -84,6 +85,7 @@ def allocate(
     header.ns = plan.own_slots + plan.blocks * plan.block_slots
     header.nk = header.npoints + header.ns
     header.nnear = header.nown + header.nblocks
+    # Solids, and the numbers that describe them
     header.nsolids = len(solid_numbers(pairs))
     fields = (geoms[k].heights for k in field_numbers(pairs, geoms))
     header.nheights = sum(heights.size for heights in fields if heights is not None)
@@ -92,9 +94,11 @@ def allocate(
     header.nsmooth = count_smooth(pairs, geoms)
     if any(geom.surface_velocity is not None for geom in geoms):
         header.nsurfaces = len(geoms)
+    # Joints with stops, balls among them
     limited = [np.isfinite(body.joint.limits).any() for body in bodies]
     header.nlimited = sum(limited)
     header.nswings = sum(JOINT_NV[kinds[i]] > 1 for i in np.flatnonzero(limited))
+    # What the contact problem is and how it is solved
     header.directions = options.directions
     header.nloops, header.ne = len(closures.loops), closures.rows
     header.cone = options.cone if options.directions > 2 else PYRAMID
@@ -169,7 +173,7 @@ def has_moments(contacts: Contacts) -> bool:
 
 
 def _list_trees(bodies: list[Body]) -> list[list[int]]:
-    """Trees of bodies that move apart from each other: the depths of their coordinates.
+    """Trees of bodies that move independently: the depths of their coordinates.
 
     Kinematic bodies belong to none.
     """
@@ -239,10 +243,12 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body], pushed: set[s
         record.joint = kind
         record.root = i if parent == 0 else records[parent].root
         record.q_at, record.v_at, record.nv = q_at, v_at, JOINT_NV[kind]
+        # A body that floats alone: no motor, no losses, nothing that pushes it from outside
         free = kind == FREE and not (joint.actuated or body.kinematic)
         free = free and joint.damping == joint.armature == joint.friction == 0.0
         free = free and joint.stiffness == 0.0 and body.name not in pushed
         record.floats = ALONE if parent == 0 and free else ROOTED
+        # A joint on it makes it the base of a tree
         if record.nv > 0 and records[parent].tree >= 0 and records[record.root].floats == ALONE:
             records[record.root].floats = BASE
         record.tree = records[parent].tree
@@ -250,6 +256,7 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body], pushed: set[s
             record.tree, trees = trees, trees + 1
         q_at += JOINT_NQ[kind]
         v_at += JOINT_NV[kind]
+        # Where its joint is in its parent, and the parts of its rotation that never change
         rotation, position = joint_placement(joint, by_name.get(body.parent), body.name)
         record.rotation[:] = rotation
         record.position[:] = position
@@ -261,6 +268,7 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body], pushed: set[s
         record.com[:] = body.com
         record.inertia[:] = body.inertia
         record.lift = body.lift
+        # Everything must turn about y and slide across it for the planar passes
         turn, axis = axes[i].rotation, axes[i].axis
         planar = planar and axes[i].parallel and (axis is None or is_y(axis))
         if kind == JOINT_TYPES["prismatic"]:
@@ -294,6 +302,7 @@ def fill_dofs(header: Any, records: Records, dofs: Records, bodies: list[Body]) 
     places = [0] * int(header.ntrees)  # coordinates of each tree so far
     last = np.full(len(bodies) + 1, -1)  # last degree of freedom at or above each body
     for i, body in enumerate(bodies, 1):
+        # Coordinates of one joint carry each other, first to last
         record = records[i]
         previous = last[record.parent]
         for k in range(record.nv):
@@ -356,8 +365,12 @@ def fill_features(
 
 
 def _fill_pair_features(
-    records: Records, pairs: SolidPairs, bodies: list[Body], geoms: tuple[Geom, ...]
+    records: Records,
+    pairs: SolidPairs,
+    bodies: list[Body],
+    geoms: tuple[Geom, ...],
 ) -> None:
+    # One row of arrays for all pairs: there may be a million
     index = body_index(bodies)
     body = np.array([index[geom.body] for geom in geoms], dtype=np.int64)
     kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
@@ -371,6 +384,7 @@ def _fill_pair_features(
 def _fill_points(
     records: Records, points: list[Feature], bodies: list[Body], geoms: tuple[Geom, ...]
 ) -> None:
+    # Where each feature is on A, what it touches on B, and by which law
     geom_index = {geom.name: i for i, geom in enumerate(geoms)}
     index = body_index(bodies)
     for i, feature in enumerate(points):
@@ -399,6 +413,7 @@ def _mark_corners(records: Records) -> None:
 
 def _enclose_groups(records: Records) -> None:
     """The balls around groups of several features on a plane of the world."""
+    # Groups stand together
     groups = records[["group", "body_a"]]  # of bodies welded to each other, each has its own
     first = 0
     while first < len(records):
@@ -414,12 +429,12 @@ def _enclose_groups(records: Records) -> None:
         first = last
 
 
-def _apart(a: Geom, b: Geom) -> float:
+def _apart(first: Geom, second: Geom) -> float:
     """Square of the distance of two bodies from which round geoms are more than SEEN apart."""
-    if b.kind == HALF_SPACE:
+    if second.kind == HALF_SPACE:
         return math.inf
-    arms = float(np.linalg.norm(a.position) + np.linalg.norm(b.position))
-    return float(far(arms + a.bounding_radius + b.bounding_radius + SEEN))
+    arms = float(np.linalg.norm(first.position) + np.linalg.norm(second.position))
+    return float(far(arms + first.bounding_radius + second.bounding_radius + SEEN))
 
 
 def body_index(bodies: list[Body]) -> dict[str, int]:

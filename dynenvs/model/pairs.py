@@ -152,16 +152,18 @@ def collect_contacts(
     return Contacts(points, pairs, at_once)
 
 
-def _groups(carriers: dict[str, str], geoms: list[Geom], a: Ints, b: Ints, kind_b: Ints) -> Ints:
-    """Of each pair of geoms the first one of the same body above the same plane, or itself.
+def _groups(
+    carriers: dict[str, str], geoms: list[Geom], first: Ints, second: Ints, kind_b: Ints
+) -> Ints:
+    """Of each pair of geoms the earliest one of the same body above the same plane, or itself.
 
     What a body has above a plane moves as one sole, of however many shapes it is.
     """
-    first: dict[tuple[str, int], int] = {}
-    groups = np.arange(len(a))
+    earliest: dict[tuple[str, int], int] = {}
+    groups = np.arange(len(first))
     for k in np.flatnonzero(kind_b == HALF_SPACE):
-        body = geoms[a[k]].body
-        groups[k] = first.setdefault((carriers.get(body, body), int(b[k])), int(k))
+        body = geoms[first[k]].body
+        groups[k] = earliest.setdefault((carriers.get(body, body), int(second[k])), int(k))
     return groups
 
 
@@ -183,28 +185,28 @@ def _numbers(pair: frozenset[str], number: dict[str, int]) -> tuple[int, int]:
 def _solid_pairs(
     geoms: list[Geom],
     kinds: Ints,
-    a: Ints,
-    b: Ints,
+    first: Ints,
+    second: Ints,
     groups: Ints,
     coefficients: tuple[Floats, ...],
 ) -> SolidPairs:
     """The pairs of solids among all that touch: those of the groups."""
-    a, b = a[groups], b[groups]
+    first, second = first[groups], second[groups]
     slots, at_once = np.ones(len(groups), np.int64), np.ones(len(groups), np.int64)
     parts = np.zeros((len(groups), 3), np.int64)
     for (one, other), (count, most) in SLOTS.items():
-        same = (kinds[a] == one) & (kinds[b] == other)
+        same = (kinds[first] == one) & (kinds[second] == other)
         slots[same], at_once[same] = count, most
-    for k in np.flatnonzero((kinds[a] == CONVEX) | (kinds[b] == CONVEX)):
-        slots[k], at_once[k] = _hull_slots(geoms[a[k]], geoms[b[k]])
-    for k in np.flatnonzero(np.isin(kinds[a], SMOOTH) | np.isin(kinds[b], SMOOTH)):
-        slots[k], at_once[k] = _smooth_slots(geoms[a[k]], geoms[b[k]])
-    for k in np.flatnonzero(np.isin(kinds[b], (HEIGHT_FIELD, BLOCK_FIELD))):
-        one, field = geoms[a[k]], geoms[b[k]]
+    for k in np.flatnonzero((kinds[first] == CONVEX) | (kinds[second] == CONVEX)):
+        slots[k], at_once[k] = _hull_slots(geoms[first[k]], geoms[second[k]])
+    for k in np.flatnonzero(np.isin(kinds[first], SMOOTH) | np.isin(kinds[second], SMOOTH)):
+        slots[k], at_once[k] = _smooth_slots(geoms[first[k]], geoms[second[k]])
+    for k in np.flatnonzero(np.isin(kinds[second], (HEIGHT_FIELD, BLOCK_FIELD))):
+        one, field = geoms[first[k]], geoms[second[k]]
         parts[k] = _parts(one, field)
         slots[k], at_once[k] = _slots(one, field, tuple(parts[k].tolist()))
     return SolidPairs(
-        a, b, groups, slots, at_once, parts, *(values[groups] for values in coefficients)
+        first, second, groups, slots, at_once, parts, *(values[groups] for values in coefficients)
     )
 
 
@@ -235,111 +237,121 @@ def self_contacts(
     return rules
 
 
-def _parts(a: Geom, b: Geom) -> tuple[int, int, int]:
+def _parts(first: Geom, second: Geom) -> tuple[int, int, int]:
     """Into what a capsule or box over a field is taken apart, see PAIR."""
-    if b.heights is None or a.kind in ROUND:
+    if second.heights is None or first.kind in ROUND:
         return 0, 0, 0
-    if b.kind == BLOCK_FIELD:
-        return (*_lines_in_reach(a, b), 0) if a.kind == CAPSULE else (_blocks_in_reach(a, b), 0, 0)
-    if a.kind in (CAPSULE, CONVEX, *SMOOTH):
+    if second.kind == BLOCK_FIELD:
+        return (
+            (*_lines_in_reach(first, second), 0)
+            if first.kind == CAPSULE
+            else (_blocks_in_reach(first, second), 0, 0)
+        )
+    if first.kind in (CAPSULE, CONVEX, *SMOOTH):
         return 0, 0, 0
-    spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
+    spacing = (2 * second.size[:2] / (np.array(second.heights.shape) - 1)).min()
     # Twice as close to each other as the heights: of a hill of one height between four of these
     # points no more than a quarter is missed
-    x, y, z = (min(max(2, math.ceil(4 * half / spacing) + 1), MOST_POINTS) for half in a.size)
+    x, y, z = (min(max(2, math.ceil(4 * half / spacing) + 1), MOST_POINTS) for half in first.size)
     return x, y, z
 
 
-def _hull_slots(a: Geom, b: Geom) -> tuple[int, int]:
+def _hull_slots(first: Geom, second: Geom) -> tuple[int, int]:
     """How many slots a pair with a convex hull has, and how many of them are used at once."""
-    one, other = polyhedra([a, b])
+    one, other = polyhedra([first, second])
     if one is None:  # a sphere or capsule
         assert other is not None
-        return (1, 1) if a.kind in ROUND else (2 + len(other.corners) + len(other.edges), 4)
+        return (1, 1) if first.kind in ROUND else (2 + len(other.corners) + len(other.edges), 4)
     corners = len(one.corners)
     if other is None:  # a height field
         return corners, min(corners, one.sides)
     return corners + len(other.corners) + 2 * one.sides, min(one.sides + other.sides, MOST_SIDES)
 
 
-def _smooth_slots(a: Geom, b: Geom) -> tuple[int, int]:
+def _smooth_slots(first: Geom, second: Geom) -> tuple[int, int]:
     """How many slots a pair with a smooth solid has, and how many of them are used at once."""
-    if b.kind == HALF_SPACE:
+    if second.kind == HALF_SPACE:
         return RIM, RIM
-    if b.kind == HEIGHT_FIELD:
+    if second.kind == HEIGHT_FIELD:
         return OVER_HILLS, OVER_HILLS
     corners, sides = 0, 0
-    for geom, shape in zip((a, b), polyhedra([a, b]), strict=True):
+    for geom, shape in zip((first, second), polyhedra([first, second]), strict=True):
         few = {POINT: 1, SPHERE: 1, CAPSULE: 2}.get(geom.kind, RIM)
         corners += few if shape is None else len(shape.corners)
         sides = max(sides, few if shape is None else shape.sides)
     return 1 + corners + 4 * sides, MOST_SIDES
 
 
-def _slots(a: Geom, b: Geom, parts: tuple[int, ...]) -> tuple[int, int]:
+def _slots(first: Geom, second: Geom, parts: tuple[int, ...]) -> tuple[int, int]:
     """How many slots a solid over a field has, and how many of them are used at once."""
-    assert b.heights is not None
-    if a.kind == CONVEX or a.kind in SMOOTH:
-        count, most = _hull_slots(a, b) if a.kind == CONVEX else _smooth_slots(a, b)
+    assert second.heights is not None
+    if first.kind == CONVEX or first.kind in SMOOTH:
+        count, most = (
+            _hull_slots(first, second) if first.kind == CONVEX else _smooth_slots(first, second)
+        )
         return count * max(1, parts[0] ** 2), most * (1 + min(parts[0] ** 2, 3))
-    if b.kind == BLOCK_FIELD:
-        if a.kind == BOX:
+    if second.kind == BLOCK_FIELD:
+        if first.kind == BOX:
             blocks = parts[0] ** 2
             return SLOTS[BOX, BOX][0] * blocks, SLOTS[BOX, BOX][1] * (1 + min(blocks, 3))
-        _check_breadth(a, b)
+        _check_breadth(first, second)
         lines, nodes, _ = parts
-        return (8 + 2 * lines + nodes**2, 4 + lines) if a.kind == CAPSULE else (4, 2)
-    if a.kind == BOX:
+        return (8 + 2 * lines + nodes**2, 4 + lines) if first.kind == CAPSULE else (4, 2)
+    # Points of a box over a height field: those on its surface alone
+    if first.kind == BOX:
         x, y, z = parts
         inner = (x - 2) * (y - 2) * (z - 2)
         return x * y * z - inner, max(x * y, y * z, z * x)
-    if a.kind == CAPSULE:  # balls as close to each other as the heights
-        spacing = (2 * b.size[:2] / (np.array(b.heights.shape) - 1)).min()
-        count = max(2, math.ceil(2 * a.size[1] / spacing) + 1)
+    if first.kind == CAPSULE:  # balls as close to each other as the heights
+        spacing = (2 * second.size[:2] / (np.array(second.heights.shape) - 1)).min()
+        count = max(2, math.ceil(2 * first.size[1] / spacing) + 1)
         if count > MOST_BALLS:
             raise ModelError(
-                f"capsule {a.name!r} is {count} times as long as the heights of {b.name!r} are "
-                f"apart, {spacing:g} m, more than {MOST_BALLS}; make the grid coarser or it shorter"
+                f"capsule {first.name!r} is {count} times as long as the heights of "
+                f"{second.name!r} are apart, {spacing:g} m, more than {MOST_BALLS}; make the "
+                "grid coarser or it shorter"
             )
         return count, count
     return 1, 1
 
 
-def _blocks_in_reach(a: Geom, b: Geom) -> int:
+def _blocks_in_reach(first: Geom, second: Geom) -> int:
     """Blocks of a field along x (and y) that a box can touch, however it is turned."""
-    assert b.heights is not None
-    least = float((2 * b.size[:2] / np.array(b.heights.shape)).min())
-    count = math.ceil(2 * (a.bounding_radius + SIGHT) / least) + 1
+    assert second.heights is not None
+    least = float((2 * second.size[:2] / np.array(second.heights.shape)).min())
+    count = math.ceil(2 * (first.bounding_radius + SIGHT) / least) + 1
     if count > MOST_BLOCKS:
         raise ModelError(
-            f"{a.type} {a.name!r} can touch {count} blocks of {b.name!r} side by side, of a "
-            f"breadth of {least}, more than {MOST_BLOCKS}; make the blocks broader or it smaller"
+            f"{first.type} {first.name!r} can touch {count} blocks of {second.name!r} side by "
+            f"side, of a breadth of {least}, more than {MOST_BLOCKS}; make the blocks broader "
+            "or it smaller"
         )
     return count
 
 
-def _lines_in_reach(a: Geom, b: Geom) -> tuple[int, int]:
+def _lines_in_reach(first: Geom, second: Geom) -> tuple[int, int]:
     """Lines between a field's blocks along x (and y) that a capsule can touch, however it is
     turned; and of how many of them the crossings have slots of their own."""
-    assert b.heights is not None
-    least = float((2 * b.size[:2] / np.array(b.heights.shape)).min())
-    count = math.ceil(2 * (a.bounding_radius + RIMS_BESIDE) / least) + 1
+    assert second.heights is not None
+    least = float((2 * second.size[:2] / np.array(second.heights.shape)).min())
+    count = math.ceil(2 * (first.bounding_radius + RIMS_BESIDE) / least) + 1
     if count > MOST_CROSSED:
         raise ModelError(
-            f"capsule {a.name!r} can reach {count} blocks of {b.name!r} side by side, of a breadth "
-            f"of {least:g} m, more than {MOST_CROSSED}; make the blocks broader or it shorter"
+            f"capsule {first.name!r} can reach {count} blocks of {second.name!r} side by side, "
+            f"of a breadth of {least:g} m, more than {MOST_CROSSED}; make the blocks broader "
+            "or it shorter"
         )
     return min(count, MOST_LINES), min(count, MOST_NODES)
 
 
-def _check_breadth(a: Geom, b: Geom) -> None:
+def _check_breadth(first: Geom, second: Geom) -> None:
     """Balls must not be broader than blocks: they touch four at most."""
-    assert b.heights is not None
-    least = (b.size[:2] / np.array(b.heights.shape)).min()  # half of a block's breadth
-    if a.size[0] > least:
+    assert second.heights is not None
+    least = (second.size[:2] / np.array(second.heights.shape)).min()  # half of a block's breadth
+    if first.size[0] > least:
         raise ModelError(
-            f"radius {a.size[0]} of {a.name!r} is more than half the breadth of the blocks of "
-            f"{b.name!r}, {least}"
+            f"radius {first.size[0]} of {first.name!r} is more than half the breadth of the "
+            f"blocks of {second.name!r}, {least}"
         )
 
 
@@ -368,10 +380,12 @@ def _touching(
     tree = np.array([names[trees[geom.body]] for geom in geoms], dtype=np.int64)
     kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
     solid = np.array([geom.collide for geom in geoms], dtype=bool)
+    # All pairs of different trees, if both touch
     first, second = np.triu_indices(len(geoms), 1)
     tested = solid[first] & solid[second] & (tree[first] != tree[second])
     # Two points have no volume, and so nothing to meet with, but on request.
     tested &= (kinds[first] != POINT) | (kinds[second] != POINT)
+    # What the user has said of a pair comes last
     still = names["world"]
     for (i, j), rule in ruled.items():
         if rule.collide and tree[i] == still and tree[j] == still:
@@ -384,26 +398,27 @@ def _touching(
     return first[tested], second[tested]
 
 
-def _ordered(geoms: list[Geom], kinds: Ints, a: Ints, b: Ints) -> tuple[Ints, Ints]:
+def _ordered(geoms: list[Geom], kinds: Ints, first: Ints, second: Ints) -> tuple[Ints, Ints]:
     """The pairs in the order in which they are tested: ground last, otherwise the simpler shape
     first.
 
     Two round geoms stay in the order in which they were added.
     """
     ground, ranks = np.isin(kinds, list(GROUND)), np.array([RANK[kind] for kind in kinds.tolist()])
-    for k in np.flatnonzero(ground[a] & ground[b])[:1]:
-        one, other = geoms[a[k]], geoms[b[k]]
+    for k in np.flatnonzero(ground[first] & ground[second])[:1]:
+        one, other = geoms[first[k]], geoms[second[k]]
         raise ModelError(
             f"no contact test of {one.type} {one.name!r} against {other.type} {other.name!r}; "
             "exclude the pair"
         )
-    if len(a) == 0:
-        return a, b
-    later = ranks[a] > ranks[b]
-    return np.where(later, b, a), np.where(later, a, b)
+    # No pairs: nothing to compare
+    if len(first) == 0:
+        return first, second
+    later = ranks[first] > ranks[second]
+    return np.where(later, second, first), np.where(later, first, second)
 
 
-def _coefficients(geoms: list[Geom], a: Ints, b: Ints, law: str) -> tuple[Floats, ...]:
+def _coefficients(geoms: list[Geom], first: Ints, second: Ints, law: str) -> tuple[Floats, ...]:
     """Of friction, restitution, torsional and rolling friction.
 
     Friction of all kinds: by one of `FRICTION_RULES`; restitution: maximum.
@@ -412,29 +427,32 @@ def _coefficients(geoms: list[Geom], a: Ints, b: Ints, law: str) -> tuple[Floats
     own = [np.array([getattr(geom, name) for geom in geoms], dtype=np.float64) for name in names]
     rule = FRICTION_RULES[law]
     return tuple(
-        np.maximum(values[a], values[b]) if name == "restitution" else rule(values[a], values[b])
+        np.maximum(values[first], values[second])
+        if name == "restitution"
+        else rule(values[first], values[second])
         for name, values in zip(names, own, strict=True)
     )
 
 
-def _prevail(rule: PairRule, k: int, coefficients: tuple[Floats, ...]) -> None:
-    """What the user said of pair number k."""
+def _prevail(rule: PairRule, pair: int, coefficients: tuple[Floats, ...]) -> None:
+    """What the user said of pair number `pair`."""
     said = (rule.friction, rule.restitution, rule.torsional, rule.rolling)
     for values, value in zip(coefficients, said, strict=True):
         if value is not None:
-            values[k] = value
+            values[pair] = value
 
 
-def _check_restitution(geoms: list[Geom], a: Ints, b: Ints, restitution: Floats) -> None:
+def _check_restitution(geoms: list[Geom], first: Ints, second: Ints, restitution: Floats) -> None:
     for k in np.flatnonzero(restitution > 1.0)[:1]:
         raise ModelError(
-            f"pair {geoms[a[k]].name!r}, {geoms[b[k]].name!r}: restitution {restitution[k]} would "
-            "gain energy; choose it from 0 (inelastic) to 1 (elastic)"
+            f"pair {geoms[first[k]].name!r}, {geoms[second[k]].name!r}: restitution "
+            f"{restitution[k]} would gain energy; choose it from 0 (inelastic) to 1 (elastic)"
         )
 
 
 def _points(geom: Geom) -> list[tuple[NDArray[np.float64], float]]:
     """Centres (body frame) and radii of the points with which a geom can touch a plane."""
+    # A ball's centre, a capsule's two, corners of what has corners
     if geom.kind in ROUND:
         return [(geom.position, float(geom.size[0]))]
     if geom.kind == CAPSULE:

@@ -182,12 +182,12 @@ def rotation3(value: Any, what: str) -> NDArray[np.float64]:
     return array
 
 
-def rotation_to(z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A rotation whose third column is the unit vector `z`."""
-    helper = np.eye(3)[int(np.argmin(np.abs(z)))]
-    x = np.cross(helper, z)
+def rotation_to(axis: NDArray[np.float64]) -> NDArray[np.float64]:
+    """A rotation whose third column is the unit vector `axis`."""
+    helper = np.eye(3)[int(np.argmin(np.abs(axis)))]
+    x = np.cross(helper, axis)
     x /= np.linalg.norm(x)
-    return np.column_stack([x, np.cross(z, x), z])
+    return np.column_stack([x, np.cross(axis, x), axis])
 
 
 @dataclass(frozen=True)
@@ -283,7 +283,7 @@ def spherical(name: str | None = None, **options: Any) -> Joint:
 
 
 def free(name: str | None = None, **options: Any) -> Joint:
-    """Six free coordinates, not actuated unless asked for."""
+    """Six free coordinates, not actuated by default."""
     options.setdefault("actuated", False)
     return Joint("free", name, **options)
 

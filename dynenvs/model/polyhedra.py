@@ -42,6 +42,7 @@ class Polyhedron(NamedTuple):
 
     def packed(self) -> Floats:
         """All of it as one row of numbers, see above."""
+        # Counts first, then all numbers in the order of the docstring above
         firsts = np.cumsum([0, *map(len, self.loops)])
         counts = [len(self.corners), len(self.normals), len(self.edges), int(firsts[-1])]
         parts = [counts, self.corners, self.normals, self.levels, firsts]
@@ -63,6 +64,7 @@ def polyhedron(corners: Floats, what: str) -> Polyhedron:
 
     hull = ConvexHull(corners)
     size = float(np.ptp(corners, axis=0).max())
+    # Planes are told apart coarsely, then finely, until the surface closes
     for flat in (FLAT, 1e-12):
         found = _assemble(corners, hull, flat * size)
         if _is_closed(found):
@@ -84,6 +86,7 @@ def _triangulated(corners: Floats, hull: object) -> Polyhedron:
     normals: Floats = hull.equations[:, :3]  # type: ignore[attr-defined]
     kept, triangles = np.unique(simplices, return_inverse=True)
     points, loops = corners[kept], []
+    # Each triangle turned so that it is counter-clockwise from outside
     for (a, b, c), n in zip(triangles.reshape(-1, 3).tolist(), normals, strict=True):
         outward = np.cross(points[b] - points[a], points[c] - points[a]) @ n > 0.0
         loop = [a, b, c] if outward else [a, c, b]
@@ -98,6 +101,7 @@ def _triangulated(corners: Floats, hull: object) -> Polyhedron:
 def _assemble(corners: Floats, hull: object, flat: float) -> Polyhedron:
     """Faces out of Qhull's triangles: those with the same corners in their planes, to `flat`."""
     planes: Floats = hull.equations  # type: ignore[attr-defined]
+    # Corners in each triangle's plane; of planes with the same ones, the one with most
     away = corners @ planes[:, :3].T + planes[:, 3]
     members = {tuple(np.flatnonzero(row > -flat).tolist()): k for k, row in enumerate(away.T)}
     largest = [own for own in members if not any(set(own) < set(other) for other in members)]
@@ -111,21 +115,23 @@ def _assemble(corners: Floats, hull: object, flat: float) -> Polyhedron:
     return Polyhedron(corners, np.array(normals), np.array(levels), loops, edges)
 
 
-def _ordered(corners: Floats, own: Sequence[int], n: Floats) -> list[int]:
+def _ordered(corners: Floats, own: Sequence[int], normal: Floats) -> list[int]:
     """The corners of a face on the way round its normal, the outermost one first."""
     points = corners[list(own)]
     middle = points.mean(axis=0)
+    # Angles about the face's middle
     u = points[0] - middle
-    u -= (u @ n) * n
-    v = np.cross(n, u)
+    u -= (u @ normal) * normal
+    v = np.cross(normal, u)
     order = np.argsort(np.arctan2((points - middle) @ v, (points - middle) @ u))
     round_ = [own[k] for k in order]
-    first = int(np.argmax(corners[round_] @ n))
+    first = int(np.argmax(corners[round_] @ normal))
     return round_[first:] + round_[:first]
 
 
 def _edges(loops: list[list[int]]) -> list[tuple[int, int, int, int]]:
     """All edges that two faces share."""
+    # The face on either side of each edge, by the direction in which its loop goes along it
     side = {
         (a, b): f
         for f, loop in enumerate(loops)

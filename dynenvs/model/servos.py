@@ -82,6 +82,7 @@ def count_cords(header: Any, cords: Cords, velocities: Mapping[str, int]) -> Non
 
 def driven_bodies(cords: Cords) -> set[str]:
     """Bodies whose joints servos push by forces that follow the state."""
+    # By their own names, or those of their bodies
     joints = {body.joint.name or name: name for name, body in cords.bodies.items()}
     found: set[str] = set()
     if any(servo.follows for servo in cords.servos):
@@ -98,6 +99,7 @@ def fill_cords(w: ModelView, cords: Cords, index: Mapping[str, int]) -> None:
     """
     joints = {body.joint.name or name: index[name] for name, body in cords.bodies.items()}
     gear_at = segment_at = 0
+    # Gears and segments of all parts stand one after the other
     for record, part in zip([*w.servos, *w.tendons], cords.parts, strict=True):
         record.first, record.segment = gear_at, segment_at
         gear_at = _fill_gears(w, part, cords, index, joints, gear_at)
@@ -107,6 +109,7 @@ def fill_cords(w: ModelView, cords: Cords, index: Mapping[str, int]) -> None:
         record.gears, record.segments = gear_at - record.first, segment_at - record.segment
         driven = w.gears["dof"][record.first : gear_at].tolist()
         record.implicit = _on_one_way(w.dofs, sorted(driven))
+    # The laws, as they were given
     for servo, actuator in zip(w.servos, cords.servos, strict=True):
         servo.gain[:], servo.bias[:] = actuator.gain, actuator.bias
         servo.control[:], servo.force[:] = actuator.control_range, actuator.force_range
@@ -115,6 +118,7 @@ def fill_cords(w: ModelView, cords: Cords, index: Mapping[str, int]) -> None:
             servo.body, servo.place[:] = index[site.body], site.position
             servo.push[:] = site.rotation @ np.array(actuator.push.force)
             servo.twist[:] = site.rotation @ np.array(actuator.push.moment)
+    # A tendon has a spring and a damper
     for record, tendon in zip(w.tendons, cords.tendons, strict=True):
         record.stiffness, record.damping = tendon.stiffness, tendon.damping
         record.rest[:] = tendon.rest
@@ -156,6 +160,7 @@ def _on_one_way(dofs: Records, driven: list[int]) -> bool:
     """Whether all these coordinates, in order, are on the way from the last one to the root."""
     if not driven:
         return False
+    # From the last coordinate up: a parent has a lower number
     way = {driven[-1]}
     while dofs[min(way)].parent >= 0:
         way.add(int(dofs[min(way)].parent))

@@ -65,10 +65,12 @@ def plan_slots(pairs: SolidPairs, geoms: tuple[Geom, ...], blocks: int | None = 
     blocks: of the pool, if there is one; a few for each solid if None
     """
     kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
+    # Few: all keep theirs.  Many: only those with the ground, of which there are as many as solids
     many = int(pairs.slots.sum()) > SLOTS_KEPT or len(pairs.slots) > PAIRS_KEPT
     own = np.isin(kinds[pairs.geom_b], GROUNDS) if many else np.ones(len(pairs.slots), bool)
     kept = np.where(own, pairs.slots, 0)
     first = np.where(own, np.cumsum(kept) - kept, -1)
+    # The rest share a pool, of which each block has room for the largest of them
     pooled = int((~own).sum())
     if pooled and blocks is None:
         blocks = BLOCKS * len(solid_numbers(pairs))
@@ -105,6 +107,7 @@ def fill_pairs(
     """PAIR of every pair of solids, SOLID of all of these, heights of the fields, and polyhedra."""
     if len(records) == 0:
         return
+    # Geoms that are in pairs have numbers of their own, in order
     chosen = solid_numbers(pairs)
     number = np.full(len(geoms), -1, dtype=np.int64)
     number[chosen] = np.arange(len(chosen))
@@ -114,6 +117,7 @@ def fill_pairs(
     low = np.minimum(a, b)
     solids["pairs"] = np.bincount(low, minlength=len(solids))
     solids["pairs_at"] = np.cumsum(solids["pairs"]) - solids["pairs"]
+    # What the narrow phase asks of a pair, without looking at its solids
     records["solid_a"], records["solid_b"] = a, b
     records["kind_a"] = solids["kind"][a]
     records["kind_b"] = solids["kind"][b]
@@ -143,10 +147,12 @@ def _fill_beside(records: Records, solids: Records, loose: NDArray[np.bool_]) ->
 
     loose: whether each body is free and alone, shape (nb + 1,); such ones may lie flush
     """
+    # Loose bodies may lie side by side with anything, as tiles of the world do
     over_field, bodies = np.isin(records["kind_b"], GROUNDS), int(solids["body"].max()) + 1
     a, b = records["solid_a"], records["solid_b"]
     body = np.where(loose[solids["body"]], 0, solids["body"])  # as the world's: side by side
     of_a, of_b = a * bodies + body[b], b * bodies + body[a]
+    # Of each solid and each body that it meets, how often
     meets = np.concatenate([of_a, np.where(over_field, -1, of_b)])
     _, which, counts = np.unique(meets, return_inverse=True, return_counts=True)
     several = (counts[which] > 1) & (meets >= 0)
@@ -157,6 +163,7 @@ def _fill_reach(records: Records, pairs: SolidPairs, geoms: tuple[Geom, ...]) ->
     """From where on geoms are far from each other."""
     radii = np.array([geom.bounding_radius for geom in geoms])
     over_field = np.isin(records["kind_b"], GROUNDS)
+    # Bounding balls, with how far around them things are looked for
     reach = radii[pairs.geom_a] + np.where(over_field, SEEN, NEAR)
     around = reach + radii[pairs.geom_b]
     records["apart"] = np.where(over_field, math.inf, far(around))

@@ -1,4 +1,4 @@
-"""Which bodies turn apart from all others: their gyroscopic term is implicit in a step."""
+"""Which bodies turn independently of all others: their gyroscopic term is implicit in a step."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ def mark_spins(records: Records, bodies: list[Body], held: set[str], driven: set
     return int(np.count_nonzero(records["spins"]))
 
 
-def _carrier(records: Records, i: int) -> int:
-    """The first body on the way from body i to the root, itself included, whose joint moves."""
-    while records[i].nv == 0:
-        i = int(records[i].parent)
-    return i
+def _carrier(records: Records, index: int) -> int:
+    """The first body on the way from a body to the root, itself included, whose joint moves."""
+    while records[index].nv == 0:
+        index = int(records[index].parent)
+    return index
 
 
-def _inertia(records: Records, i: int, welded: list[int]) -> Floats:
+def _inertia(records: Records, index: int, welded: list[int]) -> Floats:
     """Inertia of a body and all that is fixed to it about what stays, its axes, (3, 3).
 
     welded: bodies after it that do not move against their parents
     """
-    places = {i: (np.eye(3), np.zeros(3))}
+    places = {index: (np.eye(3), np.zeros(3))}
     mass, h, about = 0.0, np.zeros(3), np.zeros((3, 3))
-    for k in (i, *welded):
+    for k in (index, *welded):
         record = records[k]
-        if k != i:
+        if k != index:
             if int(record.parent) not in places:
                 continue
             R, p = places[int(record.parent)]
@@ -63,6 +63,6 @@ def _inertia(records: Records, i: int, welded: list[int]) -> Floats:
         c = p + R @ record.com
         mass, h = mass + record.mass, h + record.mass * c
         about += R @ record.inertia @ R.T + record.mass * (c @ c * np.eye(3) - np.outer(c, c))
-    if records[i].joint == FREE and mass > 0.0:
+    if records[index].joint == FREE and mass > 0.0:
         about -= (h @ h * np.eye(3) - np.outer(h, h)) / mass
     return about

@@ -37,7 +37,7 @@ def finite_vector(value: ArrayLike, size: int, name: str) -> Floats:
 
 
 class _Kept(threading.local):
-    """What a thread keeps for the models that it is asked about again and again."""
+    """What a thread keeps for the models that functions are called with again and again."""
 
     def __init__(self) -> None:
         self.worlds: WeakKeyDictionary[Model, tuple[Bytes, WorldView]] = WeakKeyDictionary()

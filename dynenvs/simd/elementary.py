@@ -76,6 +76,7 @@ def atan(x: float) -> float:
     """The angle in [-pi/2, pi/2] [rad] whose tangent is x."""
     if math.isnan(x):
         return x
+    # Odd: the sign comes last
     size = abs(x)
     # The tangent of the difference to the nearest of four angles, and that angle in two parts
     if size < 0.4375:
@@ -88,6 +89,7 @@ def atan(x: float) -> float:
         t, high, low = (size - 1.5) / (1.0 + 1.5 * size), MORE, MORE_LOW
     else:
         t, high, low = -1.0 / size, RIGHT, RIGHT_LOW
+    # An odd polynomial in two interleaved parts: two short chains instead of one long
     z = t * t
     w = z * z
     odd, even = _polynomial(ATAN_ODD, w), _polynomial(ATAN_EVEN, w)
@@ -101,6 +103,7 @@ def atan2(y: float, x: float) -> float:
     if math.isnan(x) or math.isnan(y):
         return math.nan
     back = math.copysign(1.0, x) < 0.0
+    # Axes and infinities by definition; the rest by one quotient
     if y == 0.0:
         angle = PI if back else 0.0
     elif math.isinf(x) and math.isinf(y):
@@ -143,12 +146,15 @@ def exp(x: float) -> float:
         return x + math.inf
     if x < UNDERFLOW:
         return 0.0
+    # x = k ln 2 + r, k ln 2 in two parts: the first product is exact
     k = math.floor(x * LOG2_E + 0.5)
     high, low = x - k * LN2_HIGH, k * LN2_LOW
     r = high - low
     t = r * r
+    # fdlibm's rational form of exp on a small r
     c = r - t * _polynomial(EXP, t)
     y = 1.0 - ((low - (r * c) / (2.0 - c)) - high)
+    # In two factors: 2^k alone may overflow or vanish where the product does not
     half = k // 2
     return y * power_of_two(half) * power_of_two(k - half)
 
@@ -184,6 +190,7 @@ def log(x: float) -> float:
         size //= 2
     if x > 1.4142135623730951:
         x, k = 0.5 * x, k + 1
+    # log(1 + f) by s = f / (2 + f), odd in s
     f = x - 1.0
     s = f / (2.0 + f)
     z = s * s
@@ -196,6 +203,7 @@ def log(x: float) -> float:
 @kernel
 def sinh(x: float) -> float:
     """Hyperbolic sine."""
+    # A series where the difference of two exponentials would lose digits
     if abs(x) < 1.0:
         t, term = x * x, 1.0
         for n in range(9, 0, -1):

@@ -57,6 +57,7 @@ def _far_sine_cosine(x: float) -> tuple[float, float]:
     while abs(x) > FAR:
         x *= 0.5
     k = math.floor(x * TURNS + 0.5)
+    # Dekker's product: both halves of k and of pi / 2
     product = k * QUARTER
     upper = k * SPLIT - (k * SPLIT - k)
     lower = k - upper
@@ -72,14 +73,17 @@ def _far_sine_cosine(x: float) -> tuple[float, float]:
 @inlined
 def _on_quarter(r: float, k: int) -> tuple[float, float]:
     """Sine and cosine of r + k pi / 2, r in [-pi / 4, pi / 4]."""
+    # Two polynomials side by side
     z = r * r
     s, c = SINE[0], COSINE[0]
     for i in range(1, 6):
         s, c = s * z + SINE[i], c * z + COSINE[i]
     s = r + r * z * s
+    # 1 - z/2 with the rounding put back: cosines near one keep their last digit
     half = 0.5 * z
     w = 1.0 - half
     c = w + (((1.0 - w) - half) + z * z * c)
+    # Quarter turns exchange sine and cosine, half turns change both signs
     if k & 1:
         s, c = c, -s
     if k & 2:

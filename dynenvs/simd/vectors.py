@@ -16,16 +16,31 @@ WIDTH = 4  # entries of a block
 
 
 def add_multiple(
-    X: NDArray[Any], r: int, Z: NDArray[Any], k: int, low: int, high: int, factor: float
+    target: NDArray[Any],
+    row: int,
+    source: NDArray[Any],
+    source_row: int,
+    low: int,
+    high: int,
+    factor: float,
 ) -> None:
-    """X[r, low:high] += factor * Z[k, low:high], high - low a multiple of WIDTH."""
+    """target[r, low:high] += factor * source[k, low:high], high - low a multiple of WIDTH."""
     for c in range(low, high):
-        X[r, c] += factor * Z[k, c]
+        target[row, c] += factor * source[source_row, c]
 
 
 def add_outer(
-    X: NDArray[Any], r: int, Z: NDArray[Any], k: int, low: int, high: int, factor: float
+    target: NDArray[Any],
+    row: int,
+    source: NDArray[Any],
+    source_row: int,
+    low: int,
+    high: int,
+    factor: float,
 ) -> None:
-    """X[r : r + WIDTH, low:high] += factor * Z[k, r : r + WIDTH] times Z[k, low:high]"""
-    for i in range(r, r + WIDTH):
-        add_multiple(X, i, Z, k, low, high, factor * Z[k, i])
+    """The outer product of two parts of row k = source_row, Z = source, r = row:
+
+    target[r : r + WIDTH, low:high] += factor * Z[k, r : r + WIDTH] times Z[k, low:high]
+    """
+    for i in range(row, row + WIDTH):
+        add_multiple(target, i, source, source_row, low, high, factor * source[source_row, i])

@@ -17,7 +17,14 @@ def _make(rows: int) -> Any:
 
     @intrinsic
     def add(
-        typing_context: Any, X: Any, r: Any, Z: Any, k: Any, low: Any, high: Any, factor: Any
+        typing_context: Any,
+        matrix: Any,
+        row: Any,
+        source: Any,
+        source_row: Any,
+        low: Any,
+        high: Any,
+        factor: Any,
     ) -> Any:
         def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
             word, block = ir.IntType(64), ir.VectorType(ir.DoubleType(), WIDTH)
@@ -42,7 +49,7 @@ def _make(rows: int) -> Any:
             return context.get_dummy_value()
 
         word = types.int64
-        return types.void(X, word, Z, word, word, word, types.float64), generate
+        return types.void(matrix, word, source, word, word, word, types.float64), generate
 
     return add
 
@@ -54,9 +61,9 @@ def _row(context: Any, builder: Any, kind: Any, value: Any, row: Any) -> tuple[A
     return builder.gep(array.data, [builder.mul(row, columns)]), columns
 
 
-def _at(builder: Any, block: Any, row: Any, c: Any) -> Any:
-    """Address of the block at entry c of a row."""
-    return builder.bitcast(builder.gep(row, [c]), block.as_pointer())
+def _at(builder: Any, block: Any, row: Any, column: Any) -> Any:
+    """Address of the block at entry `column` of a row."""
+    return builder.bitcast(builder.gep(row, [column]), block.as_pointer())
 
 
 def _repeat(builder: Any, block: Any, value: Any) -> Any:
@@ -73,10 +80,14 @@ _four_rows: Any = _make(WIDTH)
 
 # Numba compares the signatures of the two functions, annotations included.
 @overload(add_multiple, jit_options={"forceinline": True})
-def _add_multiple(X, r, Z, k, low, high, factor):  # type: ignore[no-untyped-def]
-    return lambda X, r, Z, k, low, high, factor: _one_row(X, r, Z, k, low, high, factor)
+def _add_multiple(target, row, source, source_row, low, high, factor):  # type: ignore[no-untyped-def]
+    return lambda target, row, source, source_row, low, high, factor: _one_row(
+        target, row, source, source_row, low, high, factor
+    )
 
 
 @overload(add_outer, jit_options={"forceinline": True})
-def _add_outer(X, r, Z, k, low, high, factor):  # type: ignore[no-untyped-def]
-    return lambda X, r, Z, k, low, high, factor: _four_rows(X, r, Z, k, low, high, factor)
+def _add_outer(target, row, source, source_row, low, high, factor):  # type: ignore[no-untyped-def]
+    return lambda target, row, source, source_row, low, high, factor: _four_rows(
+        target, row, source, source_row, low, high, factor
+    )

@@ -75,6 +75,7 @@ class Audit:
 
     def begin(self, model: Model, row: Bytes) -> Start | None:
         """Where the step that comes begins, if it is audited; before the first, what overlaps."""
+        # Before the first step: what overlaps then is the model's doing, not a step's
         if self._hidden is None:
             self._hidden = depths_of(self._scratch.world(model, row)) > BOUND
             names = (names_of(model, int(k)) for k in np.flatnonzero(self._hidden))
@@ -93,11 +94,12 @@ class Audit:
         Args:
             model: of the world.
             row: its state.
-            before: what `begin` told of this step.
+            before: what `begin` returned for this step.
             tau: what its actuators gave each coordinate, shape (nv,).
             dt: its length [s].
         """
         state: Any = row.view(model.state_dtype)[0]
+        # Positions by other means than the step's, and the energy beyond what was worked in
         found = certify(model, self._scratch.world(model, row), self._hidden)
         after, status = self._start(model, row), state["status"]
         total = sum(abs(x) for x in (*before[:2], *after[:2]))
@@ -107,6 +109,7 @@ class Audit:
         # What else does work is not worked out: belts, kinematic bodies, wrenches
         if model.header.nsurfaces or model.header.nkinematic or state["wrench"].any():
             gained = math.nan
+        # One count a step, however many things are wrong with it
         much = gained > SHARE * max(before.kinetic, after.kinetic)
         status["audits"] += 1
         status["beyond"] += max(found.deepest, found.overrun, found.opened) > BOUND or much
@@ -119,6 +122,7 @@ def _work(model: Model, before: Start, after: Start, tau: Floats, dt: float) -> 
 
     Of hinges and slides by how far they went, of others by their velocity.
     """
+    # Euler's rule moves with the new velocity, the midpoint rule with the mean
     work = 0.0
     later = 1.0 if model.header.integrator == EULER else 0.5
     for j in np.flatnonzero(tau):

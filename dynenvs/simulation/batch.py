@@ -52,14 +52,14 @@ def hold_torques(w: WorldView, timestep: float, steps: int) -> int:
 
 
 @apart("servos", seconds=1)
-def take_controls(w: WorkView, controls: Floats, i: int) -> int:
-    """Those of world i into the workspace."""
+def take_controls(w: WorkView, controls: Floats, world: int) -> int:
+    """Those of `world` into the workspace."""
     driven = w.driven
     works = w.servo_work
     n = w.header[0].nservos
-    driven[0] = controls[i * (1 + n)]
+    driven[0] = controls[world * (1 + n)]
     for k in range(n):
-        works[k].control = controls[i * (1 + n) + 1 + k]
+        works[k].control = controls[world * (1 + n) + 1 + k]
     return DONE
 
 
@@ -85,11 +85,13 @@ def step_worlds(
     buffers: a workspace for each thread; a world whose contacts find no room stays as it was
     outcomes: DONE, STEP_FAILED or STEP_FULL, then contacts and blocks wanted, shape (count, 3)
     """
+    # Their owners outlive the call: no counting of references within it
     packed, rows, buffers = unowned(packed), unowned(rows), unowned(buffers)
     controls = unowned(controls)
     m = open_model(packed)
     h, n = m.header[0], outcomes.shape[0]
     buffer = vector(buffers, thread * (h.workspace_bytes + APART), h.workspace_bytes, np.uint8)
+    # World by world, until no thread has any left
     filling, stuck = may_fill(m), 0
     i = claim(progress, thread, n)
     while i < n:
@@ -97,6 +99,7 @@ def step_worlds(
         if outcome[0] < DONE:
             row = vector(rows, i * h.state_bytes, h.state_bytes, np.uint8)
             w = open_world(packed, row, buffer)
+            # Where room may run out, the state is kept to go back to
             if filling:
                 keep_state(w)
             if outcome[0] == WAITING:
@@ -126,6 +129,7 @@ def begin_worlds(
     fresh: the state of a world that has not begun
     """
     size = open_model(packed).header[0].state_bytes
+    # Nothing is written unless all of it can be
     if not (is_finite(q, who) and is_finite(v, who)):
         return False
     for i in range(who.shape[0]):
@@ -145,7 +149,7 @@ def read_impulses(packed: Bytes, rows: Bytes, sources: Ints, impulses: Matrices)
     """Contact impulses of the last call on each body, shape (count, nb, 3), world axes [N s].
 
     sources: the contact feature of each point and of each slot of pairs that have their own; those
-        of the pool are told by the world's own list of owners
+        of the pool are in the world's own list of owners
     """
     h = open_model(packed).header[0]
     for k in range(impulses.shape[0]):
@@ -153,6 +157,7 @@ def read_impulses(packed: Bytes, rows: Bytes, sources: Ints, impulses: Matrices)
         for i in range(h.nb):
             for r in range(3):
                 impulses[k, i, r] = 0.0
+        # Only what contacts have touched has anything to tell
         for t in range(w.status[0].touched):
             at = w.touched[t]
             if at < sources.shape[0]:
@@ -161,6 +166,7 @@ def read_impulses(packed: Bytes, rows: Bytes, sources: Ints, impulses: Matrices)
                 f = h.npoints + w.owners[(at - sources.shape[0]) // h.block_slots]
             if f < h.npoints and at >= sources.shape[0]:
                 continue  # the block has been given back
+            # On one body and, with the other sign, on the other
             total, feature = w.memory[at].total, w.features[f]
             for r in range(3):
                 impulses[k, feature.body_a, r] += total[r]
@@ -186,6 +192,7 @@ def read_wrenches(packed: Bytes, rows: Bytes, buffer: Bytes, wrenches: Matrices)
 def add_wrenches(w: WorldView, wrenches: Floats) -> None:
     """The same of one world, shape (nb, 6), whose poses are in the workspace."""
     points, pressed = w.header[0].npoints, False
+    # Points are where they are; slots of pairs have to be found again, if one of them pressed
     for i in range(w.status[0].touched):
         p = w.memory[w.touched[i]].impulse
         loaded = p[0] != 0.0 or p[1] != 0.0 or p[2] != 0.0
@@ -201,15 +208,15 @@ def add_wrenches(w: WorldView, wrenches: Floats) -> None:
 
 
 @inlined
-def _add_wrench(w: WorldView, candidate: int, f: int, slot: int, wrenches: Floats) -> None:
-    """Add what one candidate of feature f carried in the last step."""
+def _add_wrench(w: WorldView, candidate: int, feature: int, slot: int, wrenches: Floats) -> None:
+    """Add what one candidate of `feature` carried in the last step."""
     impulse = w.memory[candidate].impulse
     if impulse[0] == 0.0 and impulse[1] == 0.0 and impulse[2] == 0.0:
         return
     contact, given = w.contacts[0], entries(impulse, 0)
-    place(w.features, w.spots, w.pose, f, slot, contact)
+    place(w.features, w.spots, w.pose, feature, slot, contact)
     for side in range(2):
-        body = w.features[f].body_a if side == 0 else w.features[f].body_b
+        body = w.features[feature].body_a if side == 0 else w.features[feature].body_b
         sign = 1.0 if side == 0 else -1.0
         p, com = w.pose[body].p, rotate(w.pose[body].R, w.bodies[body].com)
         x = contact.point[0] - p[0] - com[0]

@@ -36,10 +36,12 @@ def center_velocity(w: WorldView, tau: Floats, dt: float, mean: Floats) -> bool:
     end.
     """
     nv = w.header[0].nv
+    # The size of the first change: corrections that outgrow it diverge
     last = 0.0
     for j in range(nv):
         last = max(last, abs(w.v_free[j] - w.v[j]))
     most = DIVERGED * last
+    # A fixed point: the products of the mean velocity, and the velocity that these give
     for _ in range(CORRECTIONS):
         for j in range(nv):
             mean[j] = 0.5 * (w.v[j] + w.v_free[j])
@@ -49,6 +51,7 @@ def center_velocity(w: WorldView, tau: Floats, dt: float, mean: Floats) -> bool:
         for j in range(nv):
             change = max(change, abs(w.v_free[j] + w.v[j] - 2.0 * mean[j]))
             fastest = max(fastest, abs(w.v_free[j]))
+        # The next change would be about change^2 / last: small enough, or rounding
         if change * change <= PRECISE * fastest * last or change <= ROUNDING * fastest:
             return True
         if not change <= most:
@@ -64,11 +67,13 @@ def push_at(w: WorldView, tau: Floats, dt: float, at: Floats) -> bool:
     Comes after the factors `w.L` of M^ (long chains: after poses alone).  Bodies that spin apart
     are pushed without their gyroscopic terms.
     """
+    # Long chains have no factors: the recursion does it all in one
     euler = w.header[0].integrator == EULER
     if w.header[0].recursive and euler:
         done = free_by_recursion(w, tau, dt, at)
         return bool(done == PASSED)
     bias_forces(w, at)
+    # Springs and tendons see the end of the step, as M^ has them
     if euler and w.header[0].sprung:
         add_stretch(w, w.v, w.bias, dt)
     if w.header[0].ntendons > 0 and euler:
@@ -79,6 +84,7 @@ def push_at(w: WorldView, tau: Floats, dt: float, at: Floats) -> bool:
     if w.header[0].nspins > 0:
         add_spins(w, at, -1.0, w.bias)
     for j in range(w.header[0].nv):
+        # Dampers see the old velocity; those of `at` are what the bias was worked out with
         own = w.dofs[j].damping * (at[j] - w.v[j])  # of the bias: M^ has it already
         w.v_free[j] = dt * (tau[j] - w.bias[j] + own)
     return add_up(w)

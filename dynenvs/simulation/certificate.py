@@ -78,6 +78,7 @@ def _overrun(model: Model, q: Floats) -> tuple[float, str]:
         if dof.limited == 0:
             continue
         at = int(dof.q_at)
+        # A ball by the angle of its quaternion, whichever sign that has
         if dof.limited == SWING:
             beyond = 2.0 * math.atan2(float(np.linalg.norm(q[at + 1 : at + 4])), abs(q[at]))
             beyond -= float(dof.upper)
@@ -94,6 +95,7 @@ def _opened(model: Model, w: WorldView) -> tuple[float, str]:
     errors = np.abs(closure(open_work(w, w), w.q))
     if not errors.any():
         return 0.0, ""
+    # Whose rows the worst of them is among
     worst, end = int(np.argmax(errors)), 0
     for loop in model.closures.loops:
         end += loop.rows

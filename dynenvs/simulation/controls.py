@@ -65,6 +65,7 @@ def _put_controls(
         if who[i] == 0:
             continue
         for j in range(motors.shape[0]):
+            # Each actuator's law, then its share in every coordinate; clipped before and after
             total = 0.0
             for k in range(control.shape[1]):
                 law = laws[k]
@@ -118,6 +119,7 @@ class Inputs:
         Raises:
             ValueError: what `check` raises; both are given, or controls of no actuators.
         """
+        # Who takes part is written only when it has changed
         if who is not None or not self._takes_all:
             self._takes_all = who is None
             self._who[:] = True if who is None else who

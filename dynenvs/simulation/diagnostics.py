@@ -9,27 +9,27 @@ AUDITED = "audits", "beyond", "deepest", "gained"
 COUNTERS = "solves", "pivots", "degraded", "failed", "overflow"
 
 
-class Rung(NamedTuple):
-    """A way to solve a contact problem: how often it was asked, and how often it answered."""
+class Stage(NamedTuple):
+    """A way to solve a contact problem: how often it was called, and how often it succeeded."""
 
-    asked: int
-    answered: int
+    called: int
+    solved: int
 
 
-class Rungs(NamedTuple):
-    """The rungs of the ladder of contact, from the cheapest to the dearest (docs/contact.md).
+class Stages(NamedTuple):
+    """The solver stages of contact, from the cheapest to the dearest (docs/contact.md).
 
     A problem is an island of bodies that touch, or all contacts of one robot.
     """
 
-    kept: Rung  # the last step's impulses still hold, or do so when corrected
-    patches: Rung  # whole soles stick as before (robots)
-    modes: Rung  # Newton's method on contact modes, from the last ones
-    sweeps: Rung  # the same, from modes in which Gauss-Seidel ends
-    multipliers: Rung  # proximal multipliers
-    path: Rung  # the central path
-    lemke: Rung  # Lemke's method on the LCP written out
-    cones: Rung  # the exact cone's own, from the pyramid's answer
+    kept: Stage  # the last step's impulses still hold, or do so when corrected
+    patches: Stage  # whole soles stick as before (robots)
+    modes: Stage  # Newton's method on contact modes, from the last ones
+    sweeps: Stage  # the same, from modes in which Gauss-Seidel ends
+    multipliers: Stage  # proximal multipliers
+    path: Stage  # the central path
+    lemke: Stage  # Lemke's method on the LCP written out
+    cones: Stage  # the exact cone's own, from the pyramid's answer
 
 
 class Diagnostics(NamedTuple):
@@ -45,7 +45,7 @@ class Diagnostics(NamedTuple):
     degraded: int
     failed: int
     overflow: int  # steps with more contacts than the model's limit: `World.step` refuses them
-    rungs: Rungs
+    stages: Stages
     audits: int  # steps that `World.audit_every` had audited ...
     beyond: int  # ... those that ended above 1e-9 m or rad, or gained above 1e-6 of their energy
     deepest: float  # deepest overlap at the end of an audited step, of what was apart before [m]
@@ -56,12 +56,12 @@ class Diagnostics(NamedTuple):
 
 def read_diagnostics(status: Any) -> Diagnostics:
     """The counters of a STATUS record."""
-    asked, answered = status["asked"].reshape(-1), status["answered"].reshape(-1)
+    called, solved = status["called"].reshape(-1), status["solved"].reshape(-1)
     return Diagnostics(
         residual=float(status["residual"]),
         opened=float(status["opened"]),
         overrun=float(status["overrun"]),
-        rungs=Rungs(*(Rung(int(a), int(b)) for a, b in zip(asked, answered, strict=True))),
+        stages=Stages(*(Stage(int(a), int(b)) for a, b in zip(called, solved, strict=True))),
         **{name: int(status[name]) for name in (*COUNTERS, "audits", "beyond")},
         deepest=float(status["deepest"]),
         gained=float(status["gained"]),

@@ -52,7 +52,7 @@ class GuardedBatch(Guarded):
 
 
 def in_use(worlds: Guarded) -> RuntimeError:
-    """What a second thread is told."""
+    """The error for a second thread."""
     return RuntimeError(
         f"another thread is using this {type(worlds).__name__} in this moment: let each thread "
         "have its own, or take turns with a threading.Lock"

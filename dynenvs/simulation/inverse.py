@@ -56,7 +56,7 @@ class InverseStatus(IntEnum):
 
 @inlined
 def inverse_world(
-    w: WorldView, v_des: Floats, h: float, lookahead: float, load_cost: Floats
+    w: WorldView, v_des: Floats, dt: float, lookahead: float, load_cost: Floats
 ) -> tuple[int, float]:
     """Torques into `w.tau` (zero where not actuated) and the resulting velocity into `w.v_new`.
 
@@ -64,7 +64,7 @@ def inverse_world(
     inertia and bias are taken [s]; load_cost: cost on each feature's impulse, shape (nf,): a high
     one unloads a foot, an infinite one leaves it out.  Returns (status, worst |P v+ - v_des|).
     """
-    status = solve_inverse(w, v_des, h, lookahead, load_cost)
+    status = solve_inverse(w, v_des, dt, lookahead, load_cost)
     return status, w.answer[0].violation
 
 
@@ -73,7 +73,7 @@ def inverse_world(
     seconds=21,
 )
 def solve_inverse(
-    w: WorldView, v_des: Floats, h: float, lookahead: float, load_cost: Floats
+    w: WorldView, v_des: Floats, dt: float, lookahead: float, load_cost: Floats
 ) -> int:
     """`inverse_world` for packed buffers; the violation goes to `w.answer`."""
     # Feet of infinite cost carry nothing
@@ -85,21 +85,23 @@ def solve_inverse(
     for j in range(w.header[0].nv):
         ahead[j] = w.v[j]
         if w.dofs[j].actuated:
-            ahead[j] += lookahead / h * (v_des[j] - w.v[j])
+            ahead[j] += lookahead / dt * (v_des[j] - w.v[j])
+    # Where the motion is by then: inertia and bias as they are there
     integrate(w, w.q, w.v, lookahead, w.q_new)
     update_poses(w, w.q_new, w.pose)
-    equations_of_motion(w, ahead, h - lookahead, w.M)
+    equations_of_motion(w, ahead, dt - lookahead, w.M)
     if w.header[0].sprung:  # springs act as they are in the mean of the steps' ends
-        add_stretch(w, w.v, w.bias, h - lookahead)
+        add_stretch(w, w.v, w.bias, dt - lookahead)
     if w.header[0].ntendons > 0:
-        add_tautness(w, w.v, w.bias, h - lookahead)
+        add_tautness(w, w.v, w.bias, dt - lookahead)
         add_drag(w, ahead, w.bias, -1.0)
         add_drag(w, w.v, w.bias, 1.0)
     for j in range(w.header[0].nv):  # damping acts on the mean velocity, as implicitly
         if w.dofs[j].actuated:
-            w.bias[j] -= w.dofs[j].damping * lookahead / h * (v_des[j] - w.v[j])
+            w.bias[j] -= w.dofs[j].damping * lookahead / dt * (v_des[j] - w.v[j])
             if abs(v_des[j]) > RESTS:  # dry friction opposes what is wanted
                 w.bias[j] += math.copysign(w.dofs[j].friction, v_des[j])
+    # Contacts are looked for at the start again
     update_poses(w, w.q, w.pose)
     update_velocities(w, w.v)
     # The exact problem first, then the soft one: a single call site keeps compile time down.
@@ -107,10 +109,10 @@ def solve_inverse(
     solved, rows, count = FAILED, 0, 0
     w.answer[0].recursive = 0  # the factors are this problem's own
     for soft in range(2):
-        possible = _soften(w, v_des, h) if soft else _prescribe(w, v_des, h)
+        possible = _soften(w, v_des, dt) if soft else _prescribe(w, v_des, dt)
         if not possible:
             continue
-        solved = resolve_contacts(w, h, 1 - soft, 2.0 * lookahead)
+        solved = resolve_contacts(w, dt, 1 - soft, 2.0 * lookahead)
         count, rows = w.answer[0].contacts, w.answer[0].rows
         if soft == 0 and _blocked(w, count, rows):
             continue
@@ -125,7 +127,7 @@ def solve_inverse(
         w.answer[0].violation = math.inf
         return status
     # Torques from the impulses, shared out between feet as they cost
-    redistribute(w, count, rows, h, load_cost)
+    redistribute(w, count, rows, dt, load_cost)
     violation = 0.0
     for j in range(w.header[0].nv):
         if w.dofs[j].actuated:
@@ -150,7 +152,7 @@ def _blocked(w: WorkView, count: int, rows: int) -> bool:
 
 
 @inlined
-def _prescribe(w: WorldView, v_des: Floats, h: float) -> bool:
+def _prescribe(w: WorldView, v_des: Floats, dt: float) -> bool:
     """Factors of the unactuated block and the velocity without contacts (r of equation 7).
 
     M_uu (r_u - v_u) = -h bias_u - M_ua (v_des - v_a), and r_a = v_des.  Actuated rows and columns
@@ -158,11 +160,13 @@ def _prescribe(w: WorldView, v_des: Floats, h: float) -> bool:
     """
     nv = w.header[0].nv
     for i in range(nv):
+        # Right-hand sides; of actuated rows the wanted change itself
         actuated = w.dofs[i].actuated
-        w.v_free[i] = v_des[i] - w.v[i] if actuated else -h * w.bias[i]
+        w.v_free[i] = v_des[i] - w.v[i] if actuated else -dt * w.bias[i]
         for j in range(i + 1):
             keep = actuated == 0 and w.dofs[j].actuated == 0
             w.L[i, j] = w.M[i, j] if keep else (1.0 if i == j else 0.0)
+    # What the actuated change does to the others' rows, both triangles of M
     for i in range(nv):
         for j in range(i):
             if w.dofs[i].actuated and not w.dofs[j].actuated:
@@ -173,9 +177,10 @@ def _prescribe(w: WorldView, v_des: Floats, h: float) -> bool:
 
 
 @inlined
-def _soften(w: WorldView, v_des: Floats, h: float) -> bool:
+def _soften(w: WorldView, v_des: Floats, dt: float) -> bool:
     """Factors of M^ + P^T P / eps and the velocity without contacts."""
     nv = w.header[0].nv
+    # As stiff as the mean actuated inertia over eps: in units of the model
     trace, actuators = 0.0, 0
     for i in range(nv):
         if w.dofs[i].actuated:
@@ -185,7 +190,7 @@ def _soften(w: WorldView, v_des: Floats, h: float) -> bool:
     for i in range(nv):
         for j in range(i + 1):
             w.L[i, j] = w.M[i, j]
-        w.v_free[i] = -h * w.bias[i]
+        w.v_free[i] = -dt * w.bias[i]
         if w.dofs[i].actuated:
             w.L[i, i] += stiffness
             w.v_free[i] += stiffness * (v_des[i] - w.v[i])
@@ -206,14 +211,14 @@ def _finish(w: WorldView) -> bool:
 def inverse(
     w: WorldView,
     v_des: Floats,
-    h: float,
+    dt: float,
     lookahead: float,
     load_cost: Floats,
     tau: Floats,
     v_new: Floats,
 ) -> tuple[int, float]:
     """`inverse_world` for packed buffers, with copies of torques and velocity, shape (nv,)."""
-    status, violation = inverse_world(w, v_des, h, lookahead, load_cost)
+    status, violation = inverse_world(w, v_des, dt, lookahead, load_cost)
     for j in range(w.header[0].nv):
         tau[j] = w.tau[j]
         v_new[j] = w.v_new[j]
@@ -271,6 +276,7 @@ def inverse_dynamics(
     if (model.dofs["friction"][model.dofs["actuated"] == 0] > 0.0).any():
         raise ValueError("inverse dynamics of unactuated joints with dry friction is not available")
     w = prepare(model, q, v)
+    # The arguments, in the shapes that kernels take
     desired = np.zeros(model.nv)
     desired[model.actuated] = finite_vector(v_des, model.nu, "v_des")
     nf = len(model.features)
@@ -278,6 +284,7 @@ def inverse_dynamics(
     if cost.shape != (nf,) or np.isnan(cost).any() or (cost < 0).any():
         raise ValueError(f"load_cost must have shape ({nf},) and no negative or NaN entry")
     tau, v_new = np.zeros(model.nv), np.zeros(model.nv)
+    # Once more with more room, as long as contacts find too little
     while True:
         call = (
             w, desired, float(period), float(lookahead), cost, tau, v_new

@@ -93,6 +93,7 @@ def _first_pace(w: WorldView) -> Floats:
     As of all others, the velocity that is set for them is that of the second half: what rides on a
     lift then goes where the lift goes.
     """
+    # NaN before the first step: then the velocity that is set is all there is
     last, pace = w.last, w.v_next
     for j in range(w.header[0].nv):
         pace[j] = w.v[j]
@@ -174,9 +175,11 @@ def _find_flying_trees(w: WorldView) -> bool:
     Needs poses and composite inertias of the middle, which are no longer needed after it.
     """
     h, flies = w.header[0], w.rhs
+    # All floating trees fly ...
     for i in range(1, h.nb):
         if w.bodies[i].floats == BASE:
             flies[w.bodies[i].v_at] = 1.0
+    # ... unless something outside of them pressed, or was touched
     for k in range(w.answer[0].contacts):
         contact = w.contacts[k]
         a, b = w.bodies[contact.body_a].root, w.bodies[contact.body_b].root
@@ -192,6 +195,7 @@ def _find_flying_trees(w: WorldView) -> bool:
             if b > 0 and w.bodies[b].floats == BASE:
                 flies[w.bodies[b].v_at] = 0.0
     found = False
+    # Notes are taken here, at the middle: what pushed, and the composite inertias
     for i in range(1, h.nb):
         if w.bodies[i].floats == BASE and flies[w.bodies[i].v_at] != 0.0:
             push_tree(w, i)
@@ -203,6 +207,7 @@ def _find_flying_trees(w: WorldView) -> bool:
 def _fly_trees(w: WorldView, start: Floats, flown: Floats, dt: float) -> None:
     """Bring the bases of the marked trees to where their momentum is kept."""
     h, flies = w.header[0], w.rhs
+    # Momentum, centre and inertia at the start of the step
     update_poses(w, start, w.pose)
     copy_poses(w, w.pose, w.pose_new)
     w.answer[0].poses_valid = 0
@@ -211,6 +216,7 @@ def _fly_trees(w: WorldView, start: Floats, flown: Floats, dt: float) -> None:
     for i in range(1, h.nb):
         if w.bodies[i].floats == BASE and flies[w.bodies[i].v_at] != 0.0:
             sum_tree(w, i, START)
+    # The same at its end, and the base's motion that makes both agree
     update_poses(w, w.q, w.pose)
     update_velocities(w, w.v_new)
     update_inertias(w, w.mass_scale)
@@ -246,6 +252,7 @@ def until_stops(w: WorldView, dt: float) -> float:
     Where all steps are as long, the last one has seen to that: it leads from middle to middle.
     """
     start, until = w.starts[0], dt
+    # From both ends of the half step: where on the way the stop is passed
     for j in range(w.header[0].nv if w.header[0].nlimited > 0 else 0):
         dof = w.dofs[j]
         if dof.limited == SWING:

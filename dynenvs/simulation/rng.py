@@ -25,6 +25,7 @@ _UNIT = 1.0 / (1 << 53)
 @inlined
 def next_word(state: np.uint64) -> np.uint64:
     """The number that follows the (already advanced) state."""
+    # Steele, Lea and Flood's mixing function, variant 13 of Stafford's
     z = (state ^ (state >> _S30)) * _MIX1
     z = (z ^ (z >> _S27)) * _MIX2
     return z ^ (z >> _S31)
@@ -34,6 +35,7 @@ def next_word(state: np.uint64) -> np.uint64:
 def uniform(generator: Floats, low: float, high: float) -> float:
     """A number in [low, high); advances `generator`, uint64 of shape (1,)."""
     generator[0] += _GAMMA
+    # 53 bits: every double of that spacing is as likely
     return low + (high - low) * (np.float64(next_word(generator[0]) >> _S11) * _UNIT)
 
 

@@ -32,6 +32,7 @@ def with_room(model: Model, contacts: int, blocks: int) -> Model:
     """The model with room for so many contacts and blocks of slots at least (zero: as now)."""
     h = model.header
     nblocks, nc = int(h.nblocks), int(h.nc)
+    # No more than there can be, and a good part more than is wanted
     if blocks > nblocks:
         nblocks = min(max(blocks, int(GROWTH * nblocks)), pooled_pairs(model))
     if contacts > nc:
@@ -43,6 +44,7 @@ def sized(model: Model, contacts: int, blocks: int) -> Model:
     """The model with room for just so many contacts and blocks of slots."""
     packed = model.packed.copy()
     header = packed[: HEADER.itemsize].view(HEADER)[0]
+    # Each block brings candidates, spots, and a place in the list of near pairs
     more = blocks - header.nblocks
     header.nk += more * header.block_slots
     header.ns += more * header.block_slots
@@ -60,6 +62,7 @@ def with_room_for(model: Model, state: NDArray[Any]) -> Model | None:
     names = getattr(getattr(state, "dtype", None), "names", None)
     if not names or names != model.state_dtype.names:
         return None
+    # The length of its list of owners says how many blocks it was made with
     blocks = int(state.dtype["owners"].shape[0])
     if blocks > pooled_pairs(model) or sized(model, int(model.header.nc), blocks).state_dtype != (
         state.dtype

@@ -1,4 +1,4 @@
-"""Where worlds begin: at a keyframe of their model, or where they are told to."""
+"""Where worlds begin: at a keyframe of their model, or at positions that are given."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def start(
     if q is None and START not in model.keyframes:
         q = model.states(1)["q"][0]  # kept there, where `Model.neutral` asks each body
     still: ArrayLike = np.zeros(model.nv)
+    # A keyframe, or what was given
     if q is None or isinstance(q, str):
         name = START if q is None else str(q)
         if name not in model.keyframes:

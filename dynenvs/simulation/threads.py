@@ -103,11 +103,13 @@ def share(work: Work, threads: int) -> None:
     Raises:
         BaseException: what any of them raised, once all have ended.
     """
+    # One array a calling thread, long enough for all its helpers
     progress = getattr(_own, "progress", None)
     if progress is None or len(progress) < len(new_progress(threads)):
         progress = _own.progress = new_progress(threads)
     begin_round(progress, threads)
     errors: list[BaseException] = []
+    # Helpers begin first; the caller takes its share meanwhile
     helpers = [_take() for _ in range(1, threads)]
     for number, helper in enumerate(helpers, 1):
         helper.start(partial(_part, work, number, progress, errors))

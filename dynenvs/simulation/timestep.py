@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 
-from dynenvs.contact.assembly.closing import bend_velocity, close_loops
+from dynenvs.contact.assembly.closing import apply_curvature, close_loops
 from dynenvs.contact.assembly.rows import stop_ahead
 from dynenvs.contact.assembly.swing import angle_left
 from dynenvs.contact.assembly.swing_rows import end_at_limits
@@ -28,7 +28,7 @@ from dynenvs.contact.impact import collide, find_impact
 from dynenvs.contact.project import correct_positions
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.contact.sparse.project import project_sparse
-from dynenvs.dynamics.servos import SETTLED, settle
+from dynenvs.dynamics.servos import CONVERGED, update_limits
 from dynenvs.jit.compiled import apart, entry, inlined, kernel
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import copy_poses, update_poses, update_velocities
@@ -98,7 +98,7 @@ def step_apart(w: WorldView, tau: Floats, dt: float) -> int:
                 safe = _at_least(w, safe_part(w, piece), piece, dt / MOST_PARTS)
             if safe < piece:
                 placed = LATE
-            elif w.header[0].nservos > 0 and pushed > 0.0 and settle(w, trials) != SETTLED:
+            elif w.header[0].nservos > 0 and pushed > 0.0 and update_limits(w, trials) != CONVERGED:
                 placed = ANEW
             else:
                 placed = _correct(w, piece, halvings == HALVINGS)
@@ -139,6 +139,7 @@ def step_apart(w: WorldView, tau: Floats, dt: float) -> int:
 @inlined
 def _apply_impacts(w: WorldView, dt: float, part: float) -> None:
     """Poses at the start of a part, and the impacts of what bounces and touches there."""
+    # By the midpoint rule poses belong to the middle, and are made on the way there
     if w.header[0].integrator != MIDPOINT:
         _start_poses(w)
     if w.header[0].restitution != INELASTIC:
@@ -154,11 +155,13 @@ def _free_part(w: WorldView, tau: Floats, part: float, left: float, dt: float) -
     left, dt: what is left of the step, and all of it [s]
     Returns that length; 0.0 where there is no such motion.
     """
+    # Trees that whirl cut the part first; what is left of it may be cut further
     middle = w.header[0].integrator == MIDPOINT
     part = _calm_part(w, tau, part, left, dt)
     if part == 0.0:
         return 0.0
     done = True
+    # Stops, fast bodies and impacts each cut it shorter
     piece = until_stops(w, part) if middle else part
     fast = is_fast(w, part)
     if fast:  # fast bodies pass through nothing
@@ -169,8 +172,10 @@ def _free_part(w: WorldView, tau: Floats, part: float, left: float, dt: float) -
             ahead = 1.5  # contacts are looked for up to the middle of the next part
         safe = safe_part(w, ahead * part) / ahead
         piece = min(piece, _at_least(w, safe, part, dt / MOST_PARTS))
+    # A shorter part has another middle, and other forces
     if (fast and middle) or piece < part:
         done = _again(w, tau, piece, left)
+    # The first impact ends it, too
     if done and w.header[0].restitution != INELASTIC:
         done = find_impact(w, piece) == CERTIFIED
         if done and w.answer[0].until < piece:
@@ -202,6 +207,7 @@ def _again(w: WorldView, tau: Floats, part: float, left: float) -> bool:
 def _calm_part(w: WorldView, tau: Floats, part: float, left: float, dt: float) -> float:
     """Motion without contacts for as much of a part as trees do not turn too far; its length."""
     answer = w.answer[0]
+    # Whether trees whirl is found out once a step: then its parts are known
     moved = _move(w, tau, part, left)
     if answer.pace > 0.0:
         keep_pace(w)
@@ -247,6 +253,7 @@ def is_constrained(w: ModelView) -> bool:
 @inlined
 def move_freely(w: WorldView, dt: float) -> int:
     """From `w.v_free` to `w.v_new`, `w.q_new` and `w.pose_new` where nothing can be in the way."""
+    # Nothing is in the way: the answer is the free motion
     for j in range(w.header[0].nv):
         w.v_new[j] = w.v_free[j]
     integrate(w, w.q, w.v_new, dt, w.q_new)
@@ -281,18 +288,21 @@ def _correct(w: WorldView, dt: float, anyway: bool) -> int:
     """
     if not is_constrained(w):
         return PLACED
+    # Loops first: what is corrected after them must not open them again
     closed = w.header[0].ne > 0
     if closed:
         close_loops(w, w.q, dt)
     corrected = project_sparse(w, dt) if w.answer[0].sparse != 0 else correct_positions(w, dt)
+    # Beyond a stop, or deeper than it was: a shorter part may foresee that
     beyond = overrun(w, w.q_new)
     if (corrected == 0 or (beyond > OVERTURNED and _overturned(w))) and not anyway:
         return SUNK
+    # What corrections of contacts have turned, and have opened by that
     back = beyond > 0.0 and w.header[0].nswings > 0 and end_at_limits(w) > 0
     if closed:
         if close_loops(w, w.q, 0.0) not in (CERTIFIED, DEGRADED):
             return ASTRAY
-        bend_velocity(w)
+        apply_curvature(w)
     w.answer[0].overrun = overrun(w, w.q_new) if closed or back else beyond
     return PLACED
 
@@ -337,6 +347,7 @@ def _commit(w: WorldView, piece: float) -> bool:
 @inlined
 def commit(w: WorldView) -> bool:
     """Take over positions and velocities if every one of them is finite."""
+    # Not a number anywhere: nothing is taken over
     finite = True
     for j in range(w.header[0].nv):
         finite = finite and math.isfinite(w.v_new[j])

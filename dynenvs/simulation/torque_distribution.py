@@ -42,60 +42,63 @@ PROXIMAL = 1e-13  # relative to the diagonal
 
 
 @inlined
-def redistribute(w: WorldView, count: int, rows: int, h: float, cost: Floats) -> bool:
+def redistribute(w: WorldView, count: int, rows: int, dt: float, cost: Floats) -> bool:
     """Torques into `w.tau`; impulses and torques of least norm if they are indeterminate.
 
     Needs the solved inverse problem.  Returns False where the LCP's own impulses were kept.
     """
     nv = w.header[0].nv
-    _wanted(w, h)
-    wanted, load = w.rhs, w.v_next  # M^ (v+ - v) / h + bias, and J^T p / h
-    _load(w, rows, nv, h, load)
-    n = _edges(w, count, h)
-    shared = n > 0 and _share(w, n, rows, h, cost)
+    # The forces that the motion needs, and what of them the LCP's impulses carry
+    _wanted(w, dt)
+    wanted, load = w.rhs, w.v_next  # M^ (v+ - v) / dt + bias, and J^T p / dt
+    _load(w, rows, nv, dt, load)
+    n = _edges(w, count, dt)
+    shared = n > 0 and _share(w, n, rows, dt, cost)
     if shared:
         _row_impulses(w, n, rows, w.z)
-        _load(w, rows, nv, h, load)
+        _load(w, rows, nv, dt, load)
         _world_impulses(w, count, n)
     for j in range(nv):
+        # Motors give what contacts do not
         w.tau[j] = wanted[j] - load[j] if w.dofs[j].actuated else 0.0
     return shared
 
 
 @inlined
-def _wanted(w: WorldView, h: float) -> None:
-    """w.rhs = M^ (v+ - v) / h + bias: all forces that the motion needs, shape (nv,)."""
+def _wanted(w: WorldView, dt: float) -> None:
+    """w.rhs = M^ (v+ - v) / dt + bias: all forces that the motion needs, shape (nv,)."""
     nv = w.header[0].nv
     for i in range(nv):
         w.rhs[i] = w.bias[i]
     for i in range(nv):
+        # M by its lower triangle: each entry serves two rows
         for j in range(i + 1):
-            w.rhs[i] += w.M[i, j] * (w.v_new[j] - w.v[j]) / h
+            w.rhs[i] += w.M[i, j] * (w.v_new[j] - w.v[j]) / dt
             if j < i:
-                w.rhs[j] += w.M[i, j] * (w.v_new[i] - w.v[i]) / h
+                w.rhs[j] += w.M[i, j] * (w.v_new[i] - w.v[i]) / dt
 
 
 @inlined
-def _load(w: WorkView, rows: int, nv: int, h: float, load: Floats) -> None:
+def _load(w: WorkView, rows: int, nv: int, dt: float, load: Floats) -> None:
     for j in range(nv):
         load[j] = 0.0
     for r in range(rows):
         p = w.impulse_row[r]
         if p != 0.0:
             for j in range(nv):
-                load[j] += w.J[r, j] * p / h
+                load[j] += w.J[r, j] * p / dt
 
 
 @inlined
-def _row_velocity(w: WorkView, r: int, nv: int) -> float:
+def _row_velocity(w: WorkView, row: int, nv: int) -> float:
     total = 0.0
     for j in range(nv):
-        total += w.J[r, j] * w.v_new[j]
+        total += w.J[row, j] * w.v_new[j]
     return total
 
 
 @inlined
-def _edges(w: WorldView, count: int, h: float) -> int:
+def _edges(w: WorldView, count: int, dt: float) -> int:
     """List the edges n + c t1 + s t2 of the cones of closed contacts, those of one together.
 
     A sliding contact has the one edge that opposes its slip.
@@ -105,12 +108,14 @@ def _edges(w: WorldView, count: int, h: float) -> int:
     for i in range(count):
         contact = w.contacts[i]
         r = contact.row
-        if _row_velocity(w, r, header.nv) + contact.target / h > CLOSED:
+        # It parts: it carries nothing
+        if _row_velocity(w, r, header.nv) + contact.target / dt > CLOSED:
             continue
         slip = 0.0
         for k in range(contact.tangents):
             slip += _row_velocity(w, r + 1 + k, header.nv) ** 2
         slip = math.sqrt(slip)
+        # One edge without friction, one against the slip where it slides, else those of the pyramid
         if contact.tangents == 0:
             n = _edge(w, n, i, 0.0, 0.0)
         elif slip > SLIDES:
@@ -126,17 +131,17 @@ def _edges(w: WorldView, count: int, h: float) -> int:
 
 
 @inlined
-def _edge(w: WorkView, count: int, i: int, c: float, s: float) -> int:
+def _edge(w: WorkView, count: int, index: int, cosine: float, sine: float) -> int:
     edge = w.variables[count]
-    edge.block = i
-    edge.row = w.contacts[i].row
-    edge.c = c
-    edge.s = s
+    edge.block = index
+    edge.row = w.contacts[index].row
+    edge.c = cosine
+    edge.s = sine
     return count + 1
 
 
 @inlined
-def _share(w: WorkView, count: int, rows: int, h: float, cost: Floats) -> bool:
+def _share(w: WorkView, count: int, rows: int, dt: float, cost: Floats) -> bool:
     """Edge impulses alpha into `w.z`; False if they do not keep the motion."""
     nv = w.header[0].nv
     y, slope, change = w.tau, w.v_free, w.free_dof_mask
@@ -162,7 +167,7 @@ def _share(w: WorkView, count: int, rows: int, h: float, cost: Floats) -> bool:
         if kept > 1:
             break
         # Newton's step, and how far it goes
-        _slope(w, count, rows, h, y, slope)
+        _slope(w, count, rows, dt, y, slope)
         _curvature(w, count, nv, costs)
         factorise_symmetric(w.L, nv)
         for j in range(nv):
@@ -176,14 +181,15 @@ def _share(w: WorkView, count: int, rows: int, h: float, cost: Floats) -> bool:
             y[j] += length * change[j]
         for g in range(count):  # by what it changes: c_g'y itself would cancel
             along[g] = length * turn[g] + (along[g] if step > 0 else 0.0)
-    _meet_rows(w, count, rows, h)
-    return _misses(w, count, rows, h) <= 1e-12
+    _meet_rows(w, count, rows, dt)
+    return _misses(w, count, rows, dt) <= 1e-12
 
 
 @merged
 def _costs(w: WorkView, count: int, cost: Floats, costs: Floats) -> bool:
     """Cost d_g of each edge's impulse; False where no contact acts on an actuator."""
     scale = 0.0
+    # What an edge's unit of impulse would cost the motors: the unit of all costs
     for g in range(count):
         total = 0.0
         for j in range(w.header[0].nv):
@@ -198,9 +204,9 @@ def _costs(w: WorkView, count: int, cost: Floats, costs: Floats) -> bool:
 
 
 @inlined
-def _along(w: WorkView, count: int, rows: int, nv: int, y: Floats, out: Floats) -> None:
+def _along(w: WorkView, count: int, rows: int, nv: int, dual: Floats, out: Floats) -> None:
     """out_g = c_g'y of each edge."""
-    multiply(w.J, rows, nv, y, w.v_row)
+    multiply(w.J, rows, nv, dual, w.v_row)
     for g in range(count):
         edge = w.variables[g]
         r, tangents = edge.row, w.contacts[edge.block].tangents
@@ -228,16 +234,17 @@ def _row_impulses(w: WorkView, count: int, rows: int, alpha: Floats) -> None:
 
 
 @merged
-def _slope(w: WorkView, count: int, rows: int, h: float, y: Floats, slope: Floats) -> None:
-    """Gradient of the dual at y, for the edges' impulses in `w.z`."""
+def _slope(w: WorkView, count: int, rows: int, dt: float, dual: Floats, slope: Floats) -> None:
+    """Gradient of the dual at `dual`, for the edges' impulses in `w.z`."""
     wanted, load = w.rhs, w.v_next
     _row_impulses(w, count, rows, w.z)
+    # Motors' rows have a quadratic cost, the others must keep their load
     _load(w, rows, w.header[0].nv, 1.0, slope)
     for j in range(w.header[0].nv):
         if w.dofs[j].actuated:
-            slope[j] += y[j] / _weight(w, j) - h * wanted[j]
+            slope[j] += dual[j] / _weight(w, j) - dt * wanted[j]
         else:
-            slope[j] -= h * load[j]
+            slope[j] -= dt * load[j]
 
 
 @merged
@@ -300,6 +307,7 @@ def _length(
 ) -> float:
     """Part of the step, at most 1, that minimises the dual; `fall` is its negated gradient at y."""
     start, bend = 0.0, 0.0  # slope along the step, and its rate without the edges' part
+    # The dual is piecewise quadratic along the step: its slope is piecewise linear
     for j in range(w.header[0].nv):
         start -= fall[j] * change[j]
         if w.dofs[j].actuated:
@@ -307,6 +315,7 @@ def _length(
     free = start
     for g in range(count):
         free -= max(along[g], 0.0) / costs[g] * turn[g]
+    # Newton's method on that slope, kept between two ends by bisection
     low, high, t = 0.0, 1.0, 1.0
     for _ in range(SEARCHES):
         value, rate = free + t * bend, bend
@@ -325,32 +334,33 @@ def _length(
 
 
 @inlined
-def _entry(w: WorkView, g: int, j: int) -> float:
-    """What edge g does to coordinate j."""
-    edge = w.variables[g]
+def _entry(w: WorkView, number: int, coordinate: int) -> float:
+    """What edge `number` does to `coordinate`."""
+    edge = w.variables[number]
     r, tangents = edge.row, w.contacts[edge.block].tangents
-    total = w.J[r, j]
+    total = w.J[r, coordinate]
     if tangents > 0:
-        total += edge.c * w.J[r + 1, j]
+        total += edge.c * w.J[r + 1, coordinate]
     if tangents > 1:
-        total += edge.s * w.J[r + 2, j]
+        total += edge.s * w.J[r + 2, coordinate]
     return float(total)
 
 
 @inlined
-def _meet_rows(w: WorkView, count: int, rows: int, h: float) -> None:
+def _meet_rows(w: WorkView, count: int, rows: int, dt: float) -> None:
     """Take roundoff out of the unactuated rows (Kaczmarz sweeps over loaded edges)."""
     load = w.v_next
     before = math.inf
     for _ in range(SWEEPS):
-        misses = _misses(w, count, rows, h)
+        misses = _misses(w, count, rows, dt)
         if misses <= EXACT or misses > SLOW * before:
             break
         before = misses
         for j in range(w.header[0].nv):
             if w.dofs[j].actuated:
                 continue
-            miss, size = load[j] * h, 0.0
+            # What the row misses, and how its loaded edges can make up for it
+            miss, size = load[j] * dt, 0.0
             for g in range(count):
                 if w.z[g] > 0.0:
                     entry = _entry(w, g, j)
@@ -363,7 +373,7 @@ def _meet_rows(w: WorkView, count: int, rows: int, h: float) -> None:
 
 
 @inlined
-def _misses(w: WorkView, count: int, rows: int, h: float) -> float:
+def _misses(w: WorkView, count: int, rows: int, dt: float) -> float:
     """By how much the new impulses load the unactuated coordinates unlike the old ones did."""
     load, total = w.v_next, w.v_free
     _row_impulses(w, count, rows, w.z)
@@ -371,26 +381,27 @@ def _misses(w: WorkView, count: int, rows: int, h: float) -> float:
     worst, size = 0.0, 1.0
     for j in range(w.header[0].nv):
         if w.dofs[j].actuated == 0:
-            worst = max(worst, abs(total[j] - load[j] * h))
-            size = max(size, abs(load[j] * h))
+            worst = max(worst, abs(total[j] - load[j] * dt))
+            size = max(size, abs(load[j] * dt))
     return worst / size
 
 
 @inlined
-def _weight(w: ModelView, j: int) -> float:
-    effort = w.dofs[j].effort
+def _weight(w: ModelView, coordinate: int) -> float:
+    effort = w.dofs[coordinate].effort
     return 1.0 / (effort * effort) if math.isfinite(effort) else 1.0
 
 
 @inlined
-def _world_impulses(w: WorldView, count: int, n: int) -> None:
+def _world_impulses(w: WorldView, count: int, total: int) -> None:
     """Remember the shared impulses of the contacts, world axes."""
+    # What was remembered was the LCP's own: it is replaced
     for i in range(count):
         touch(w, w.contacts[i].candidate)
         memory = w.memory[w.contacts[i].candidate]
         for k in range(3):
             memory.impulse[k] = 0.0
-    for g in range(n):
+    for g in range(total):
         edge = w.variables[g]
         contact = w.contacts[edge.block]
         memory = w.memory[contact.candidate]

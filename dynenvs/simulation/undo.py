@@ -38,6 +38,7 @@ def keep_state(w: WorldView) -> None:
 @inlined
 def restore_state(w: WorldView) -> None:
     """The state that `keep_state` wrote down; what is listed since is forgotten."""
+    # Candidates that are listed now and were not then would keep what the step gave them
     for i in range(w.status[0].touched):
         memory = w.memory[w.touched[i]]
         memory.mode = memory.listed = 0
@@ -51,6 +52,7 @@ def restore_state(w: WorldView) -> None:
 @inlined
 def _copy(source: StateView, target: StateView) -> None:
     h = source.header[0]
+    # What every world has, then what only some models have
     target.status[0] = source.status[0]
     for i in range(h.nq):
         target.q[i] = source.q[i]
@@ -72,6 +74,7 @@ def _copy(source: StateView, target: StateView) -> None:
             target.drive[i] = source.drive[i]
         for i in range(h.nservos + h.nv):
             target.saturated[i] = source.saturated[i]
+    # The memory of those that have one
     for i in range(source.status[0].touched):
         f = source.touched[i]
         target.touched[i] = f

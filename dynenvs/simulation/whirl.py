@@ -69,10 +69,12 @@ def whirl(w: WorldView, tau: Floats, dt: float, moved: bool) -> int:
 
     moved: whether that was found; by the midpoint rule it may need shorter parts
     """
+    # Nothing turns far enough to matter, or no tree can
     if w.header[0].nwhirls == 0 or not _turns_by(w, dt) > FAST:
         return CALM if moved else FAILED
     if moved and w.header[0].recursive == 0 and not _outruns_dampers(w, dt):
         return CALM
+    # Tried only where dampers might not take it
     if moved:
         found = try_products(w, tau, dt)
         if found != WHIRLS:
@@ -88,6 +90,7 @@ def whirl(w: WorldView, tau: Floats, dt: float, moved: bool) -> int:
 def tell_gain(w: WorldView, tau: Floats) -> None:
     """Count a step that was cut for trees that whirl, and has gained energy out of nothing."""
     answer, h = w.answer[0], w.header[0]
+    # Belts, kinematic bodies, tendons, lifts, motors and wrenches may give energy rightly
     given = h.nsurfaces + h.nkinematic + h.ntendons + h.nlifted > 0 or (
         h.nservos > 0 and w.driven[0] != 0.0
     )
@@ -109,8 +112,10 @@ def part_of(w: WorkView, left: float, dt: float) -> float:
     euler = w.header[0].integrator == EULER
     turn = TURN if euler else TURN_HALFWAY
     longest = max(turn / float(w.answer[0].pace), dt / PARTS)
+    # Not the first part: whole parts, and half of one at the end
     if w.answer[0].lead > 0.0:
         return left / (math.ceil(left / longest - 0.5 - 1e-9) + 0.5)
+    # The first part of Euler's rule goes half as far: its velocities come first
     part = left / math.ceil(left / longest - 1e-9)
     return 0.5 * part if euler else part
 
@@ -195,6 +200,7 @@ def _outruns_dampers(w: WorldView, dt: float) -> bool:
     """Whether products may create more energy than the dampers of a tree take; needs factors."""
     trees = w.whirl
     _clear(w)
+    # Kinetic energy by the factors, |L v|^2 in the metric of D, and what dampers take of it
     for j in range(w.header[0].nv):
         dof = w.dofs[j]
         if dof.tree >= 0:
@@ -247,14 +253,17 @@ def try_products(w: WorldView, tau: Floats, dt: float) -> int:
     update_poses(w, w.q_new, w.pose_new)
     w.answer[0].poses_valid = 0
     _add_kinetic(w, w.pose_new, tried, 1)
+    # What dampers take in the same time
     for j in range(nv):
         if w.dofs[j].tree >= 0:
             trees[w.dofs[j].tree, 2] += dt * w.dofs[j].damping * w.v[j] * w.v[j]
+    # More than that, in any tree: the step must be cut
     found = False
     for i in range(1, w.header[0].nb):
         if w.bodies[i].whirls:
             t = w.bodies[i].tree
             bound = trees[t, 2] + CREATED * trees[t, 0]
+            # Written so that NaN counts as whirling
             found = found or not abs(trees[t, 1] - trees[t, 0]) <= bound
     if found:
         keep_pace(w)
@@ -277,9 +286,11 @@ def sum_energy(w: WorldView, q: Floats) -> int:
     _clear(w)
     _add_kinetic(w, w.pose_new, w.v, 0)
     answer.kinetic = 0.0
+    # All trees, in their order: the same bits on every machine
     for t in range(w.header[0].ntrees):
         answer.kinetic += w.whirl[t, 0]
     energy = answer.kinetic
+    # Potential energy of the centres of mass
     for i in range(1, w.header[0].nb):
         pose, body = w.pose_new[i], w.bodies[i]
         place = plus(entries(pose.p, 0), 1.0, rotate(pose.R, body.com))
@@ -291,8 +302,8 @@ def sum_energy(w: WorldView, q: Floats) -> int:
 
 
 @kernel
-def _add_kinetic(w: WorldView, poses: Records, v: Floats, k: int) -> None:
-    """Add the kinetic energy of each tree, rotors included, to `w.whirl[:, k]`.
+def _add_kinetic(w: WorldView, poses: Records, v: Floats, index: int) -> None:
+    """Add the kinetic energy of each tree, rotors included, to `w.whirl[:, index]`.
 
     Velocities of bodies' origins (angular; linear) stand in `w.body.pA` meanwhile.
     """
@@ -320,7 +331,7 @@ def _add_kinetic(w: WorldView, poses: Records, v: Floats, k: int) -> None:
             speed = plus(slide, 1.0, cross(turn, rotate(pose.R, body.com)))
             own = into_body(pose.R, turn)
             twice = body.mass * dot(speed, speed) + dot(own, into_world(body.inertia, own))
-            trees[body.tree, k] += 0.5 * w.mass_scale[i] * twice
+            trees[body.tree, index] += 0.5 * w.mass_scale[i] * twice
     for j in range(w.header[0].nv):
         if w.dofs[j].tree >= 0:
-            trees[w.dofs[j].tree, k] += 0.5 * w.dofs[j].armature * v[j] * v[j]
+            trees[w.dofs[j].tree, index] += 0.5 * w.dofs[j].armature * v[j] * v[j]

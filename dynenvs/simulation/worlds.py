@@ -101,6 +101,7 @@ class Worlds(GuardedBatch):
         self._threads = max(1, min(_number(threads, "threads", 1), count // LEAST_SHARE))
         first = World(model, timestep=timestep, **options)  # whose checks are these worlds'
         _check_memory(first.model, count)
+        # A state of a world that has not begun: all of them begin as copies of it
         self._model, self.timestep = first.model, first.timestep
         # Byte by byte: a copy of records leaves what is between their fields as memory had it
         fresh = _bytes(first._rows)
@@ -134,6 +135,7 @@ class Worlds(GuardedBatch):
         self._motors = self.model.actuated
         # Calls with what they are given: of the last step, and of a reset
         self._bound: tuple[tuple[float, int], Callable[[], Any]] | None = None
+        # Each slot of pairs that own theirs, by the number of its feature
         self._again: tuple[Any, Callable[[], bool]] | None = None
         own = self.model.pairs["first"] >= 0
         pairs = h.npoints + np.repeat(np.flatnonzero(own), self.model.pairs["slots"][own])
@@ -156,6 +158,7 @@ class Worlds(GuardedBatch):
         return marked(kept | states)
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
+        # The size is checked before a byte of it is read as a state
         kept = unmarked(kept, "pickled Worlds")
         states, start = kept.pop("states"), kept.pop("start")
         vars(self).update(kept)
@@ -368,6 +371,7 @@ class Worlds(GuardedBatch):
         if self._written:
             check_parameters(self.model, self._rows)
         self._inputs.take(tau, control, who, _given)
+        # All wait who are chosen; the kernel leaves the others alone
         if who is None:
             self._outcomes.fill(WAITING)
         else:
@@ -378,6 +382,7 @@ class Worlds(GuardedBatch):
             else:
                 self._step_all(steps)
         finally:
+            # Where servos made the forces, `tau` says what acted
             if self._inputs.controls[0, 0] and steps:
                 chosen = np.arange(self.count) if who is None else np.flatnonzero(who)
                 which = np.ix_(chosen, self._motors)  # of other coordinates, see `World`
@@ -390,6 +395,7 @@ class Worlds(GuardedBatch):
         for _ in range(steps):
             self._outcomes[:, 0] = np.where(waiting, WAITING, DONE)
             rows, going = _records(self._rows), np.flatnonzero(waiting)
+            # Where each audited step begins, before any of them is made
             before = {i: self._audits[i].begin(self.model, rows[i]) for i in going}
             try:
                 self._step_all(1)
@@ -408,6 +414,7 @@ class Worlds(GuardedBatch):
 
     def _step_all(self, steps: int) -> None:
         """Step who is waiting, in parts if it takes long: compiled code hears of no Ctrl-C."""
+        # A short call runs at once; a long one in parts, between which Ctrl-C acts
         if steps * self._count * self._pace > 2.0 * PART:
             self._step_in_parts(steps)
         elif self._step_part(WAITING, steps):
@@ -443,6 +450,7 @@ class Worlds(GuardedBatch):
         if self._run(steps):
             return True
         most = most_contacts(self.model)
+        # Worlds that were full stayed as they were: more room, and the same step again
         while (full := outcomes[:, 0] == STEP_FULL).any():
             beyond = full & (outcomes[:, 1] > most)
             outcomes[beyond] = STEP_FAILED, 0, 0
@@ -510,6 +518,7 @@ class Worlds(GuardedBatch):
 
     def _make_room(self, contacts: int, blocks: int) -> None:
         model = with_room(self.model, contacts, blocks)
+        # States are moved only if the layout of a state has changed
         rows, fresh = self._rows, self._fresh
         if rows.dtype != model.state_dtype:
             rows, fresh = move_rows(rows, model), move_rows(fresh, model)
@@ -542,6 +551,7 @@ class Worlds(GuardedBatch):
         q, v = start(self.model, q, v)
         q = self._spread(q, self.model.nq, "q", who)
         v = self._spread(v, self.model.nv, "v", who)
+        # Bound once: resets often come one after the other
         if self._again is None:
             arrays = np.empty_like(q), np.empty_like(v), np.empty_like(who)
             self._again = arrays, self.beginning(*arrays)

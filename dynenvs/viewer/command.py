@@ -22,7 +22,7 @@ def show(name: str, output: Path | None, console: Console, browser: bool, **what
     Args:
         name: of an environment or a dataset.
         output: file to write; named after the environment if None.
-        console: where progress is told.
+        console: where progress is printed.
         browser: whether to open it.
         what: as `dynenvs.view` takes it.
 
@@ -60,7 +60,7 @@ def show_live(
 
     Args:
         env_id: which environment.
-        console: where the address is told.
+        console: where the address is printed.
         browser: whether to open it.
         agent, seed, steps: as for `dynenvs.view`.
         port: to listen on; any free one if 0.

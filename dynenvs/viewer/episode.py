@@ -54,6 +54,7 @@ class Watched:
         Raises:
             ValueError: there is no plot of such a name.
         """
+        # The camera as it would look at the robot alone, in its pose now
         env, robot = self.env, self.env.task.robot
         q = np.array(env.worlds.states["q"][0, : robot.nq])
         shot = shot_for(robot, [_pose(robot, q)])
@@ -120,6 +121,7 @@ def record_episode(
         ValueError: neither the environment nor `steps` sets a limit; there is no such plot.
     """
     limit = step_limit(env, steps)
+    # The first moment, then one after each control step
     observation, _ = env.reset(seed=seed)
     watched = Watched(env)
     recording = watched.recording(env.title, plots)
@@ -164,6 +166,7 @@ def record_dataset(name: str, episode: int, plots: Sequence[str] | None = None) 
     from dynenvs.agents.data.dataset import episodes, open_dataset
     from dynenvs.agents.evaluation.options import options_of
 
+    # The same seed and actions give the same episode
     dataset = open_dataset(name)
     spec, count = dataset.env_spec, int(dataset.total_episodes)
     if spec is None:

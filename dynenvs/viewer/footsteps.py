@@ -48,6 +48,7 @@ class Footsteps:
 
     def add(self, moment: Moment) -> list[Print]:
         """Go on to the next moment; the prints of feet that have left the ground since."""
+        # Feet that touch ground which is not too steep stand on it
         for foot, body in enumerate(self._feet):
             on_ground = (moment.bodies[:, 0] == body) & (moment.bodies[:, 1] == 0)
             touching = on_ground & (moment.normals[:, 2] > STEEPEST)
@@ -58,6 +59,7 @@ class Footsteps:
                     self._stances[foot] = stance
                 stance.last, stance.normal = moment.time, moment.normals[touching][0]
                 stance.points.append(moment.points[touching])
+        # One that has not touched for a while has left
         over = [f for f, s in self._stances.items() if moment.time > s.last + BREAK]
         return [self._print(foot, self._stances.pop(foot)) for foot in over]
 
@@ -69,6 +71,7 @@ class Footsteps:
 
     def _print(self, foot: int, stance: _Stance) -> Print:
         """The rectangle along the foot that holds where it touched."""
+        # The rectangle in the foot's own directions, as it stood when it touched down
         points = np.concatenate(stance.points)
         cosine, sine = math.cos(stance.heading), math.sin(stance.heading)
         along = points[:, :2] @ (cosine, sine)

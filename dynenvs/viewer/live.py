@@ -30,7 +30,7 @@ from dynenvs.viewer.page import content_policy, render_page
 
 HOST = "127.0.0.1"
 BATCH = 0.03  # time between events [s]
-WAITING = 1.0  # time after which a page that gets nothing is told that all is well [s]
+WAITING = 1.0  # time after which a page that gets nothing is sent a sign of life [s]
 BACKLOG = 100  # events that a page may be behind before it is let go
 REACH = 60.0  # how far around the start terrain is sent [units]
 LONGEST_KEY = 8  # of a request [bytes]
@@ -180,6 +180,7 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         """The page, or its events."""
         path, given = self._asked()
+        # Who asks for another name's page gets none, whatever else it brings
         if not self._is_own_name():
             self._refuse(HTTPStatus.FORBIDDEN)
         elif path == "/" and "ticket" in given:
@@ -198,6 +199,8 @@ class _Handler(BaseHTTPRequestHandler):
         path, _ = self._asked()
         length = self.headers.get("Content-Length", "")
         if path != "/key":
+            # Checked in the order in which it costs: path, token, length, and only then what is
+            # read
             self._refuse(HTTPStatus.NOT_FOUND if path else HTTPStatus.BAD_REQUEST)
         elif not self._is_token(self.headers.get("X-Token", "")) or not self._is_own_name():
             self._refuse(HTTPStatus.FORBIDDEN)
@@ -257,6 +260,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _stream(self) -> None:
         events = self.channel.open()
+        # What waits for this page; a word now and then, so that a closed page is noticed
         try:
             self._begin("text/event-stream")
             while self.channel.has(events):
@@ -296,12 +300,13 @@ def serve(
         port: to listen on; any free one if 0.
         plots: names of the plots that are open at first; the usual ones if None.
         opened: called with the server once the page is there.
-        going: asked before each control step; False ends it.
+        going: called before each control step; False ends it.
 
     Raises:
         OSError: the port is taken.
         ValueError: there is no plot of such a name.
     """
+    # The page is written for one token: another server's page is none of this one's
     session = _Session(env, policy, seed, plots)
     token = secrets.token_urlsafe(16)
     scene = {**session.recording.scene(), "live": {"token": token}, "prints": []}
@@ -337,11 +342,13 @@ class _Session:
 
     def step(self) -> None:
         """A control step, when its time has come."""
+        # Keys first, as they came
         while not self.channel.keys.empty():
             self._press(self.channel.keys.get())
         action, _ = self.policy.predict(self._observation)
         self._observation, _, terminated, truncated, _ = self.env.step(action)
         self._watched.keep(self.recording)
+        # At the world's pace; what is late is not caught up with
         now = time.perf_counter()
         self._due = max(self._due + self.env.dt, now - BATCH)  # what is late is not made up for
         if now - self._sent >= BATCH:

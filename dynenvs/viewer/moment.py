@@ -49,10 +49,12 @@ class Watcher:
             impulses: at each contact candidate, world axes [N s], shape (nk, 3).
             period: over which they were gathered [s].
         """
+        # Poses of this moment, in memory of our own
         update_poses(self._m, row["q"][0], self._w.pose)
         pose, scale = self._w.pose, row["mass_scale"][0]
         R, p = pose["R"].copy(), pose["p"].copy()
         found = self._contacts(row, impulses / period)
+        # The centre of what is weighed, with the masses that this world has
         mass = np.where(self._weighed, self.model.bodies["mass"] * scale, 0.0)
         centers = np.einsum("bij,bj->bi", R, self.model.bodies["com"]) + p
         center = mass @ centers / mass.sum() if mass.sum() > 0.0 else np.zeros(3)
@@ -63,6 +65,7 @@ class Watcher:
     ) -> tuple[Floats, Floats, Floats, Floats, NDArray[np.int64]]:
         """Points, normals, forces, coefficients and bodies of the contacts that carry."""
         model, w = self.model, self._w
+        # Candidates that carry something, found anew: the state keeps their impulses alone
         measure_own_gaps(open_world(w, row.view(np.uint8), w))
         loaded = np.any(forces != 0.0, axis=1) & (w.gaps < FAR)
         found = [one for one in candidates_of(self._m, w) if loaded[one.number]]
@@ -73,6 +76,7 @@ class Watcher:
         for i, one in enumerate(found):
             place(model.features, w.spots, w.pose, one.feature, one.place, contact)
             feature = model.features[one.feature]
+            # Forces are shown on the body that moves
             first = feature.body_a != 0  # the world's own side of a contact is of no interest
             sign = 1.0 if first else -1.0
             points[i] = contact.point
@@ -93,6 +97,7 @@ def weighed(model: Model) -> NDArray[np.bool_]:
 
     A robot is a tree of several bodies.  Shape (nb,).
     """
+    # Robots are trees of several bodies; the heaviest is the one that is looked at
     roots = model.bodies["root"]
     masses = np.bincount(roots, model.bodies["mass"])
     jointed = [root for root in set(roots[1:].tolist()) if np.count_nonzero(roots == root) > 1]
@@ -105,6 +110,7 @@ def feet(model: Model) -> list[int]:
     """Bodies that may leave footprints: ends of the limbs of robots that no hinge holds."""
     parents, roots = model.bodies["parent"], model.bodies["root"]
     drawn = {model.body_id(geom.body) for geom in model.geoms}
+    # Ends of limbs: no child, not a root, and no machine on a hinge
     found = []
     for body in sorted(drawn - {0}):
         above = [other for other in drawn if roots[other] == roots[body]]

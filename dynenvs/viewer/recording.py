@@ -319,12 +319,12 @@ class Recorder:
             made.add(moment, numbers, self._focus(i))
         return made
 
-    def _focus(self, i: int) -> Floats:
-        """Where the camera's body was at moment `i` [m]."""
+    def _focus(self, moment: int) -> Floats:
+        """Where the camera's body was at `moment` [m]."""
         if self._follow is None:
             return np.zeros(3)
         body = self._world.model.body_id(self._follow)
-        return np.array(self._kept[i][0].positions[body])
+        return np.array(self._kept[moment][0].positions[body])
 
     def view(self, *, plots: Sequence[str] | None = None) -> Page:
         """The page that plays it (`dynenvs.view`)."""

@@ -150,7 +150,7 @@ def begin_elsewhere(
     own, there = vector(row, 0, 1, STATUS)[0], vector(other, 0, 1, STATUS)[0]
     own.touched, own.part = there.touched, there.part
     own.contacts, own.limits_active = there.contacts, there.limits_active
-    own.rung = there.rung  # where the ladder of contact begins decides the last bits
+    own.stage = there.stage  # at which solver stage contact begins decides the last bits
     # All but friction and masses
     _copy(other, row, STATUS_BYTES, h.places[COEFFICIENTS])
     _copy(other, row, h.places[OWNERS], h.places[MASS_SCALE])

@@ -54,7 +54,7 @@ class Phase:
     their_contacts: float = 0.0
     near: float = 0.0  # pairs of solids that are near
     counts: Counter[str] = field(default_factory=Counter)  # of COUNTERS; "their resets"
-    rungs: Counter[str] = field(default_factory=Counter)  # how often each has answered
+    stages: Counter[str] = field(default_factory=Counter)  # how often each has answered
 
 
 @dataclass
@@ -176,8 +176,8 @@ class _Pair:
         found = self.world.diagnostics
         for name in COUNTERS:
             phase.counts[name] += getattr(found, name)
-        for name, rung in found.rungs._asdict().items():
-            phase.rungs[name] += rung.answered
+        for name, stage in found.stages._asdict().items():
+            phase.stages[name] += stage.solved
 
     def _broken(self) -> list[int]:
         """Numbers of the warnings after which MuJoCo begins anew."""

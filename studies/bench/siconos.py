@@ -87,7 +87,7 @@ def _solved(name: str, call: Callable[[], Any], facts: dict[str, Any]) -> Row:
         **facts,
         "status": answer.status.name.lower(),
         "residual": f"{answer.residual:.1e}",
-        "rung": answer.rung.name.lower().replace("_", " "),
+        "stage": answer.stage.name.lower().replace("_", " "),
     }
     return Row(name, [1.0 / seconds], [1.0], None, found, [used / seconds])
 

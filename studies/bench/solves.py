@@ -82,7 +82,7 @@ class Solves:
             f"free base, 21 hinges, pyramids of 8 directions, {CORNERS} contacts in each problem"
         )
         notes = [
-            "Recall of modes, Newton's method, certificate, and the ladder's other rungs where "
+            "Recall of modes, Newton's method, certificate, and the other solver stages where "
             "they are needed; without the assembly and the factors of the mass matrix. The spread "
             "is that of the problems. A solve's time is the median of "
             f"{PASSES} passes over all problems of its row, less that of a call that only restores "
@@ -141,7 +141,7 @@ def stated(model: Model, row: Bytes, tau: Floats, dt: float) -> Problem | None:
     status = [r.view(model.state_dtype)["status"][0] for r in (before, after)]
     if answer["rows"] == 0 or status[1]["solves"] != status[0]["solves"] + 1:
         return None  # looked at again: the workspace holds a later problem
-    by_newton = status[1]["asked"][PATH:].sum() == status[0]["asked"][PATH:].sum()
+    by_newton = status[1]["called"][PATH:].sum() == status[0]["called"][PATH:].sum()
     count, rows = int(answer["contacts"]), int(answer["rows"])
     return Problem(before, buffer, count, rows, bool(by_newton), int(status[1]["contacts"]))
 

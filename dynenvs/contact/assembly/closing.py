@@ -52,12 +52,15 @@ def close_loops(w: WorkView, q: Floats, dt: float) -> int:
     """
     closure = w.closure
     answer = w.answer[0]
+    # How open the loops were at the start, and the velocity that their surface's curvature asks for
     if dt > 0.0:
         opened = loop_errors(closure.loops, q, w.pose, closure.start)
         if w.header[0].integrator != MIDPOINT:  # in the middle of a step they may be open
             answer.opened_before = opened
         _note_curve(w, closure, dt)
+    # Large positions carry large roundings: a loop counts as closed as far as they allow
     bound = min(max(OPEN, ROUNDING * _size(w)), BLURRED)
+    # From the cheap to the dear: old rows, new rows, and at last without masses
     worst = _approach(w, closure, bound, False, True)
     if not worst < bound:
         for j in range(w.header[0].nv):  # nothing is known of the surface this far away
@@ -66,6 +69,7 @@ def close_loops(w: WorkView, q: Floats, dt: float) -> int:
     if not worst < bound:
         worst = _approach(w, closure, bound, True, False)
     answer.opened, answer.shut = worst, CERTIFIED
+    # One that was open before may take several steps; one that opens in this step has failed
     if not worst < bound:
         answer.shut = DEGRADED if worst < ON_ITS_WAY * answer.opened_before else FAILED
     return int(answer.shut)
@@ -83,6 +87,7 @@ def measure_start(w: WorkView, q: Floats) -> None:
 def _note_curve(w: WorkView, closure: LoopView, dt: float) -> None:
     """The velocity `curve` that the curvature of the loops' surface asks for; needs `start`."""
     loop_errors(closure.loops, w.q_new, w.pose_new, closure.errors)
+    # The positions moved along the old rows: what they miss by now is the curvature's doing
     for r in range(w.header[0].ne):
         closure.x[r] = (closure.start[r] - closure.errors[r]) / dt
     substitute(closure, closure.x)
@@ -134,6 +139,7 @@ def _approach(w: WorkView, closure: LoopView, bound: float, anew: bool, kinetic:
         last = worst
         if anew:
             _renew_rows(w, closure, kinetic)
+        # No more than REACH at once: the rows know nothing further away
         part = min(share, REACH / worst)
         for r in range(w.header[0].ne):
             closure.x[r] = -part * closure.errors[r]
@@ -155,11 +161,13 @@ def _renew_rows(w: WorkView, closure: LoopView, kinetic: bool) -> None:
     Damped, so that no row is left out: of rows that all but depend on each other, those that tell
     more count more (Levenberg 1944).
     """
+    # Axes and rows at the new positions, the masses of the old ones
     for i in range(1, w.header[0].nb):
         if w.bodies[i].joint != FIXED:
             joint_axes(w.bodies[i], w.pose_new[i], w.pose_new[w.bodies[i].root].p, w.S)
     fill_rows(w, w.q_new, w.pose_new, w.S, closure)
     couple_loops(w, w.L, w.free_dof_mask, closure, kinetic)
+    # The damping as a share of what a row yields at most
     largest = 0.0
     for r in range(w.header[0].ne):
         largest = max(largest, closure.K[r, r])
@@ -185,9 +193,11 @@ def _limit_bend(w: WorkView, closure: LoopView, dt: float) -> None:
 
     Twice the energy that they add is x K x, and `w.v_new` has |L v|^2 in the metric of D.
     """
+    # Twice the energy that is added: multipliers times what they correct
     added, energy = 0.0, 0.0
     for r in range(w.header[0].ne):
         added += closure.x[r] * (closure.start[r] - closure.errors[r]) / dt
+    # Twice the energy there is, |L v|^2 in the metric of D, coordinate by coordinate
     for j in range(w.header[0].nv):
         total = w.v_new[j]
         k = w.dofs[j].parent
@@ -202,7 +212,7 @@ def _limit_bend(w: WorkView, closure: LoopView, dt: float) -> None:
 
 
 @kernel
-def bend_velocity(w: WorkView) -> None:
+def apply_curvature(w: WorkView) -> None:
     """`w.v_new` along the loops' surface at the end of the step, after all else is done."""
     closure = w.closure
     for j in range(w.header[0].nv):

@@ -32,38 +32,43 @@ MOVED = 1e-10  # ... or of this share of the largest entry: a row that roundoff 
 
 
 @inlined
-def _lightness(w: ModelView, L: Floats, j: int, kinetic: bool) -> float:
+def _lightness(w: ModelView, factors: Floats, coordinate: int, kinetic: bool) -> float:
     """D^-1 of a coordinate, or what stands in its place where masses are not to count."""
     if kinetic:
-        return float(L[j, j])
-    return 0.0 if w.dofs[j].kinematic else 1.0
+        return float(factors[coordinate, coordinate])
+    return 0.0 if w.dofs[coordinate].kinematic else 1.0
 
 
 @kernel
-def couple_loops(w: ModelView, L: Floats, mask: Floats, closure: LoopView, kinetic: bool) -> None:
+def couple_loops(
+    w: ModelView, factors: Floats, mask: Floats, closure: LoopView, kinetic: bool
+) -> None:
     """Y = L^-T J^T, and the upper triangle of K = Y^T D^-1 Y within its envelope.
 
     mask: of each coordinate, 1 if it yields, else 0
     kinetic: if not, every coordinate counts the same in place of M (of kinematic bodies none)
     """
     nv, Y, K = w.header[0].nv, closure.Y, closure.K
+    # Y begins as J^T, of those coordinates that yield
     for j in range(nv):
         for r in range(closure.spans[j, 0], closure.spans[j, 1]):
             Y[j, r] = closure.J[j, r] * mask[j]
+    # L^-T from tips to base; each coordinate passes on only the rows that it moves
     for i in range(nv - 1 if kinetic else -1, -1, -1):
         j = w.dofs[i].parent
         while j >= 0:
-            factor = L[i, j]
+            factor = factors[i, j]
             for r in range(closure.spans[i, 0], closure.spans[i, 1]):
                 Y[j, r] -= factor * Y[i, r]
             j = w.dofs[j].parent
+    # K = Y^T D^-1 Y, the upper triangle within its envelope
     for q in range(K.shape[0]):
         for r in range(q, closure.lasts[q] + 1):
             K[q, r] = 0.0
     for j in range(nv):
         end = closure.spans[j, 1]
         for q in range(closure.spans[j, 0], end):
-            factor = Y[j, q] * _lightness(w, L, j, kinetic)
+            factor = Y[j, q] * _lightness(w, factors, j, kinetic)
             for r in range(q, end):
                 K[q, r] += factor * Y[j, r]
 
@@ -72,10 +77,12 @@ def couple_loops(w: ModelView, L: Floats, mask: Floats, closure: LoopView, kinet
 def factor_loops(closure: LoopView) -> None:
     """Cholesky's factor in K's place, row by row; redundant rows are left out."""
     K, largest = closure.K, 0.0
+    # What a pivot is compared with: its diagonal entry before elimination
     for q in range(K.shape[0]):
         largest = max(largest, K[q, q])
     for q in range(K.shape[0]):
         closure.x[q] = max(K[q, q], MOVED * largest)
+    # Row by row; a vanishing pivot is one of a row that those before it imply
     for q in range(K.shape[0]):
         end = closure.lasts[q] + 1
         redundant = not K[q, q] > REDUNDANT * closure.x[q]
@@ -94,6 +101,7 @@ def factor_loops(closure: LoopView) -> None:
 def substitute(closure: LoopView, x: Floats) -> None:
     """x <- K^+ x."""
     K = closure.K
+    # Forward with the factor's transpose, then back; redundant rows get nothing
     for q in range(K.shape[0]):
         x[q] *= closure.inverse[q]
         for r in range(q + 1, closure.lasts[q] + 1):
@@ -106,16 +114,17 @@ def substitute(closure: LoopView, x: Floats) -> None:
 
 
 @kernel
-def push(w: ModelView, L: Floats, closure: LoopView, v: Floats, kinetic: bool) -> None:
+def push(w: ModelView, factors: Floats, closure: LoopView, v: Floats, kinetic: bool) -> None:
     """v += M^-1 J^T x = L^-1 D^-1 Y x; `kinetic` as of `couple_loops`."""
+    # Y x, then D^-1 and L^-1 from base to tips
     for j in range(w.header[0].nv):
         total = 0.0
         for r in range(closure.spans[j, 0], closure.spans[j, 1]):
             total += closure.Y[j, r] * closure.x[r]
-        total *= _lightness(w, L, j, kinetic)
+        total *= _lightness(w, factors, j, kinetic)
         k = w.dofs[j].parent if kinetic else -1
         while k >= 0:
-            total -= L[j, k] * closure.change[k]
+            total -= factors[j, k] * closure.change[k]
             k = w.dofs[k].parent
         closure.change[j] = total
         v[j] += total
@@ -131,6 +140,7 @@ def hold_loops(w: WorkView, q: Floats) -> int:
     fill_rows(w, q, w.pose, w.S, closure)
     couple_loops(w, w.L, w.free_dof_mask, closure, True)
     factor_loops(closure)
+    # K x = -J v_free, and its push
     for _ in range(2):
         for r in range(w.header[0].ne):
             closure.x[r] = 0.0
@@ -153,12 +163,14 @@ def respect_loops(w: WorkView, rows: int) -> int:
     T, Y = closure.T, w.Y
     _gather(w, closure, rows)
     _substitute_all(closure, rows)
+    # Y <- Y - Y_b K^+ Y_b^T D^-1 Y
     for j in range(w.header[0].nv):
         for r in range(closure.spans[j, 0], closure.spans[j, 1]):
             factor = closure.Y[j, r]
             if factor != 0.0:
                 for k in range(rows):
                     Y[j, k] -= factor * T[r, k]
+    # What is left of a row's own entry of G tells whether the loops hold it still
     for r in range(rows):
         total = 0.0
         for j in range(w.header[0].nv):
@@ -166,6 +178,7 @@ def respect_loops(w: WorkView, rows: int) -> int:
         if not total > REDUNDANT * w.G[r, r]:
             for j in range(w.header[0].nv):
                 Y[j, r] = 0.0
+    # G anew, of the rows as they are now
     for r in range(rows):
         for k in range(rows):
             w.G[r, k] = 0.0
@@ -195,12 +208,14 @@ def _gather(w: WorkView, closure: LoopView, rows: int) -> None:
 def _substitute_all(closure: LoopView, rows: int) -> None:
     """T <- K^+ T, all contact rows at once."""
     K, T = closure.K, closure.T
+    # Forward, with the factor's transpose
     for q in range(K.shape[0]):
         for k in range(rows):
             T[q, k] *= closure.inverse[q]
         for r in range(q + 1, closure.lasts[q] + 1):
             for k in range(rows):
                 T[r, k] -= K[q, r] * T[q, k]
+    # Back
     for q in range(K.shape[0] - 1, -1, -1):
         for r in range(q + 1, closure.lasts[q] + 1):
             for k in range(rows):

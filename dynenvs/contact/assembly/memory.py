@@ -1,6 +1,6 @@
 """What a world remembers of its contacts between steps: the modes to start from, and the impulses.
 
-The order in a step: `recall` before the contacts are solved, `remember_modes` and
+The order in a step: `warm_start` before the contacts are solved, `remember_modes` and
 `remember_impulses` after it.
 """
 
@@ -24,7 +24,7 @@ STILL = 1e-8  # a slower slip is remembered as sticking: then redundant contacts
 
 
 @inlined
-def recall(w: WorldView, count: int, rows: int, dt: float) -> tuple[int, bool]:
+def warm_start(w: WorldView, count: int, rows: int, dt: float) -> tuple[int, bool]:
     """List contacts, limits and dry joints as blocks in the modes of the last step.
 
     What was open is thought to stick if it is going to be hit.
@@ -89,12 +89,13 @@ def _part_rocking(w: WorldView, count: int) -> None:
 
 
 @inlined
-def recall_impulses(w: WorldView, count: int, rows: int, dt: float) -> bool:
-    """The last step's impulses and modes into the rows and the listed blocks of contacts.
+def warm_start_impulses(w: WorldView, count: int, rows: int, dt: float) -> bool:
+    """Start from the last step's impulses and modes: into the rows and the listed blocks.
 
     Returns False where something slipped, or nothing pressed.
     """
     any_pressed, p = False, w.impulse_row
+    # What slipped pushes another way by now: its impulses are no guess
     for i in range(count):
         contact, block = w.contacts[i], w.blocks[i]
         last = w.memory[contact.candidate]
@@ -106,48 +107,51 @@ def recall_impulses(w: WorldView, count: int, rows: int, dt: float) -> bool:
         for k in range(r, r + 1 + contact.tangents + contact.moments):
             p[k] = 0.0
         if block.mode == STICK:
-            _recall_one(contact, last.impulse, p)
-    recall_joints(w, count, rows, dt)
+            _warm_start_contact(contact, last.impulse, p)
+    warm_start_joints(w, count, rows, dt)
     return any_pressed
 
 
 @inlined
-def _recall_one(contact: Any, last: Floats, p: Floats) -> None:
+def _warm_start_contact(contact: Any, last: Floats, impulses: Floats) -> None:
     """Impulses along a contact's rows, from what it remembers in the world's axes, shape (3,)."""
     r = contact.row
-    p[r] = dot3(contact.normal, last)
+    impulses[r] = dot3(contact.normal, last)
     if contact.tangents > 0:
-        p[r + 1] = dot3(contact.t1, last)
+        impulses[r + 1] = dot3(contact.t1, last)
     if contact.tangents > 1:
-        p[r + 2] = dot3(contact.t2, last)
+        impulses[r + 2] = dot3(contact.t2, last)
 
 
 @inlined
-def recall_all(w: WorldView, count: int, rows: int, dt: float) -> None:
+def warm_start_all(w: WorldView, count: int, rows: int, dt: float) -> None:
     """The last step's impulses and moments into all rows, whatever slipped."""
     planar, p = w.header[0].directions == 2, w.impulse_row
+    # Moments are turned back into units of the contact's length
     for r in range(rows):
         p[r] = 0.0
     for i in range(count):
         contact = w.contacts[i]
         m = contact.row + 1 + contact.tangents
-        _recall_one(contact, w.memory[contact.candidate].impulse, p)
+        _warm_start_contact(contact, w.memory[contact.candidate].impulse, p)
         for a in range(contact.moments if contact.length > 0.0 else 0):
             p[m + a] = dot3(moment_axis(contact, a, planar), w.moments[contact.candidate])
             p[m + a] /= contact.length
-    recall_joints(w, count, rows, dt)
+    warm_start_joints(w, count, rows, dt)
 
 
 @inlined
-def recall_joints(w: WorldView, count: int, rows: int, dt: float) -> None:
+def warm_start_joints(w: WorldView, count: int, rows: int, dt: float) -> None:
     """The last step's impulses of joint stops and dry joints into their rows."""
     p, stops, rubbed = w.impulse_row, w.stops, w.dry
+    # A stop's impulse in its row: along the entries of the gradient, three of a ball's
     for r in range(after_contacts(w.contacts, count), w.answer[0].dry):
         j = limited_coordinate(w.J, r)
         p[r] = w.J[r, j] * stops[j]
         for k in range(j + 1, j + 3 if w.dofs[j].limited == SWING else j):
             p[r] += w.J[r, k] * stops[k]
         p[r] = max(p[r], 0.0)
+    # Within the bounds, which follow the length of the step
     r = w.answer[0].dry
     for j in range(w.header[0].nv if r < rows else 0):
         if w.dofs[j].friction > 0.0 and r < rows:
@@ -176,34 +180,36 @@ def give_moments(contact: Any, block: Any) -> None:
 
 
 @inlined
-def _list_dry(w: WorldView, n: int, rows: int, dt: float) -> int:
-    """Dry joints as blocks from number n on; returns how many blocks there are."""
+def _list_dry(w: WorldView, first: int, rows: int, dt: float) -> int:
+    """Dry joints as blocks from number `first` on; returns how many blocks there are."""
     r, last = w.answer[0].dry, w.dry
     for j in range(w.header[0].nv):
         if w.dofs[j].friction == 0.0 or r >= rows:
             continue
-        block = w.blocks[n]
+        block = w.blocks[first]
+        # The bound stands where contacts have their reserve
         _clear(block, r)
         block.dry, block.reserve = 1, w.dofs[j].friction * dt
         block.mode = STICK
+        # At a bound in the last step: it slips on
         if abs(last[j]) >= AT_BOUND * block.reserve:
             block.mode = SLIP if last[j] > 0.0 else SLIP + 1
-        n, r = n + 1, r + 1
-    return n
+        first, r = first + 1, r + 1
+    return first
 
 
 @inlined
-def touch(w: StateView, k: int) -> None:
-    """List candidate k among those that may remember something."""
-    status, memory = w.status[0], w.memory[k]
+def touch(w: StateView, candidate: int) -> None:
+    """List `candidate` among those that may remember something."""
+    status, memory = w.status[0], w.memory[candidate]
     if memory.listed == 0:
         memory.listed = 1
-        w.touched[status.touched] = k
+        w.touched[status.touched] = candidate
         status.touched += 1
 
 
 @inlined
-def forget(w: StateView) -> None:
+def clear_warm_start(w: StateView) -> None:
     """Candidates that were not in reach this time remember nothing but their sums."""
     status = w.status[0]
     for k in range(status.touched):
@@ -214,17 +220,19 @@ def forget(w: StateView) -> None:
 
 
 @inlined
-def remember_modes(w: WorldView, count: int, n: int) -> None:
-    """Keep the modes of n blocks: `count` contacts, by candidate, and limits, by coordinate.
+def remember_modes(w: WorldView, count: int, total: int) -> None:
+    """Keep the modes of `total` blocks: `count` contacts, by candidate, and limits, by coordinate.
 
     Those of dry joints follow from their impulses.
     """
+    # A slip that is hardly one counts as sticking
     for i in range(count):
         block, memory = w.blocks[i], w.memory[w.contacts[i].candidate]
         memory.mode = block.mode
         if block.mode >= SLIP and not block.slip > STILL:
             memory.mode = STICK
-    for i in range(count, n):
+    # One bit for each coordinate whose stop pressed
+    for i in range(count, total):
         if w.blocks[i].mode != OPEN and w.blocks[i].dry == 0:
             w.status[0].limits_active |= 1 << limited_coordinate(w.J, w.blocks[i].row)
 
@@ -255,6 +263,7 @@ def remember_contact(
     touch(w, contact.candidate)
     contact.slip = slip
     contact.impulse[0], contact.impulse[1], contact.impulse[2] = p0, p1, p2
+    # In the world's axes: the tangents turn from step to step
     for k in range(3):
         record.impulse[k] = p0 * n[k] + p1 * t1[k] + p2 * t2[k]
     # It sticks if it presses and its slip is nil.

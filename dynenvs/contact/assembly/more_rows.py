@@ -1,6 +1,6 @@
 """Rows of what few models have: torsional and rolling friction of contacts, dry friction of joints.
 
-Compiled apart from the rows that every model has.
+Compiled separately from the rows that every model has.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ NIL = 1e-14  # yield of a row over the contact's, up to which it is none
 
 
 @inlined
-def moment_axis(contact: Any, r: int, planar: bool) -> Floats:
-    """World axis of row r of a contact's moments: its normal, then its tangents.
+def moment_axis(contact: Any, row: int, planar: bool) -> Floats:
+    """World axis of `row` of a contact's moments: its normal, then its tangents.
 
     In the plane the one row is about the axis across it.
     """
     if planar:
         return contact.t2
-    return contact.normal if r == 0 else (contact.t1 if r == 1 else contact.t2)
+    return contact.normal if row == 0 else (contact.t1 if row == 1 else contact.t2)
 
 
 @apart("extra rows", seconds=3)
@@ -35,6 +35,7 @@ def add_moment_rows(w: WorldView, count: int, v: Floats) -> int:
     for i in range(count):
         contact = w.contacts[i]
         first = contact.row + 1 + contact.tangents
+        # Turns of A less turns of B
         for r in range(first, first + contact.moments):
             w.bias_row[r] = 0.0
             for j in range(w.header[0].nv):
@@ -52,6 +53,7 @@ def _add_turns(
     """Add sign times the turns of a body to a contact's rows of moments, and their velocities."""
     first, planar = contact.row + 1 + contact.tangents, tree.header[0].directions == 2
     j = tree.bodies[body].last
+    # The angular part of each axis, along the rows' own axes
     while j >= 0:
         rows.first[j] = min(rows.first[j], first)
         rows.after[j] = max(rows.after[j], first + contact.moments)
@@ -72,16 +74,20 @@ def scale_moments(w: WorldView, count: int, rows: int) -> int:
     nv = w.header[0].nv
     for i in range(count):
         contact = w.contacts[i]
+        # Mean yield of the contact's own rows against the largest of the turns': their ratio is a
+        # length squared
         first, own = contact.row + 1 + contact.tangents, 0.0
         for r in range(contact.row, first):
             own += w.G[r, r] / (first - contact.row)
         most = 0.0
         for r in range(first, first + contact.moments):
             most = max(most, w.G[r, r])
+        # A coefficient so small that it would never matter has no row
         bound = contact.roll * contact.roll + contact.spin * contact.spin
         contact.length = math.sqrt(own / most) if most * bound > NIL * own else 0.0
         unit = contact.length if contact.length > 0.0 else 1.0
         for r in range(first, first + contact.moments):
+            # Rows and columns of all arrays that have them, in the new unit
             w.bias_row[r] *= unit
             for j in range(nv):
                 w.J[r, j] *= unit
@@ -94,24 +100,25 @@ def scale_moments(w: WorldView, count: int, rows: int) -> int:
 
 
 @apart("extra rows", seconds=2)
-def dry_rows(w: WorldView, r: int) -> int:
-    """Rows of all dry joints from row r on; returns the number of all."""
+def dry_rows(w: WorldView, row: int) -> int:
+    """Rows of all dry joints from `row` on; returns the number of all."""
     for i in range(w.header[0].nv):
         if w.dofs[i].friction == 0.0:
             continue
         for j in range(w.header[0].nv):
-            w.J[r, j] = 0.0
-        w.J[r, i] = 1.0
-        w.active[i], w.block[i] = min(w.active[i], r), r + 1
-        w.bias_row[r] = w.v_free[i]
-        r += 1
-    return r
+            w.J[row, j] = 0.0
+        w.J[row, i] = 1.0
+        w.active[i], w.block[i] = min(w.active[i], row), row + 1
+        w.bias_row[row] = w.v_free[i]
+        row += 1
+    return row
 
 
 @apart("extra rows", seconds=2)
 def keep_moments(w: WorldView, count: int) -> int:
     """Keep the contacts' moments, world axes [N m s], by feature; others forget theirs."""
     planar = w.header[0].directions == 2
+    # Those that touched last time and do not now have none
     for k in range(w.status[0].touched):
         for a in range(3):
             w.moments[w.touched[k], a] = 0.0

@@ -35,12 +35,12 @@ class ContactProblem(NamedTuple):
 
 
 class ContactAnswer(NamedTuple):
-    """Impulses of the rows, the velocities that they give, and who was asked for them."""
+    """Impulses of the rows, the velocities that they give, and which solvers found them."""
 
     p: Floats  # [N s]
     u: Floats  # G p + bias [m/s]
-    asked: Ints  # how often each rung of the ladder was, shape (RUNGS,)
-    answered: Ints
+    called: Ints  # how often each solver stage was, shape (STAGES,)
+    solved: Ints  # how often it found the answer
 
 
 class Scratch(NamedTuple):
@@ -68,7 +68,7 @@ def open_problem(
 @inlined
 def open_answer(w: WorldView) -> ContactAnswer:
     """Where a world's answer goes."""
-    return ContactAnswer(w.impulse_row, w.v_row, w.status[0].asked, w.status[0].answered)
+    return ContactAnswer(w.impulse_row, w.v_row, w.status[0].called, w.status[0].solved)
 
 
 @inlined
@@ -114,6 +114,7 @@ def velocity_scale(
         r, t = block.row, block.row + 1
         if not G[r, r] > 0.0:
             continue
+        # Approach, then turns, then the slip along each direction of friction
         scale = max(scale, abs(bias[r]))
         for k in range(t + block.tangents, t + block.tangents + block.moments):
             scale = max(scale, abs(bias[k]))

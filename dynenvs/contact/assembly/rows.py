@@ -72,13 +72,14 @@ def is_limit_near(gap: float, speed: float, dt: float) -> bool:
 
 @inlined
 def normal_velocity(
-    bodies: Records, dofs: Records, poses: Records, S: Floats, contact: Any, v: Floats
+    bodies: Records, dofs: Records, poses: Records, axes: Floats, contact: Any, v: Floats
 ) -> float:
     """Velocity [m/s] at which a contact opens along its normal where coordinates move with v.
 
     The entry of the contact's row of J times v, without the row: the work is that of the bodies on
     the way to the root.
     """
+    # Both bodies' parts of the relative velocity
     n, at = contact.normal, contact.point
     u = 0.0
     for side in range(2):
@@ -88,11 +89,12 @@ def normal_velocity(
         origin, sign = poses[bodies[body].root].p, 1.0 if side == 0 else -1.0
         x, y, z = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
         j = bodies[body].last
+        # Coordinate by coordinate up the tree: velocity of the point, S_v + S_w x r
         while j >= 0:
-            w0, w1, w2 = S[j, 0], S[j, 1], S[j, 2]
-            vx = S[j, 3] + w1 * z - w2 * y
-            vy = S[j, 4] + w2 * x - w0 * z
-            vz = S[j, 5] + w0 * y - w1 * x
+            w0, w1, w2 = axes[j, 0], axes[j, 1], axes[j, 2]
+            vx = axes[j, 3] + w1 * z - w2 * y
+            vy = axes[j, 4] + w2 * x - w0 * z
+            vz = axes[j, 5] + w0 * y - w1 * x
             u += sign * v[j] * (n[0] * vx + n[1] * vy + n[2] * vz)
             j = dofs[j].parent
     return u
@@ -106,6 +108,7 @@ def _add_point_rows(
 
     Column j of J_point is the velocity that coordinate j gives the point: S_v + S_w x r.
     """
+    # Entries in locals: the arrays' addresses are not read anew in each round
     n, t1, t2 = contact.normal, contact.t1, contact.t2
     n0, n1, n2 = n[0], n[1], n[2]
     a0, a1, a2 = t1[0], t1[1], t1[2]
@@ -115,6 +118,7 @@ def _add_point_rows(
     r, tangents = contact.row, contact.tangents
     un, u1, u2 = 0.0, 0.0, 0.0
     S, J, first, after = tree.S, rows.J, rows.first, rows.after
+    # Up the tree: entry, and its part of the rows' velocity
     j = tree.bodies[body].last
     while j >= 0:
         w0, w1, w2 = S[j, 0], S[j, 1], S[j, 2]
@@ -146,6 +150,7 @@ def reference_tangents(contact: Any, planar: bool) -> None:
         x, y, z = n[2], 0.0, -n[0]
     else:  # t1 = z x n
         x, y, z = -n[1], n[0], 0.0
+    # Both ways above are at least 0.4 long: no division by nearly nothing
     length = math.sqrt(x * x + y * y + z * z)
     t1[0], t1[1], t1[2] = x / length, y / length, z / length
     t2[0] = n[1] * t1[2] - n[2] * t1[1]
@@ -155,14 +160,15 @@ def reference_tangents(contact: Any, planar: bool) -> None:
 
 @inlined
 def _align_tangents(
-    contacts: Records, count: int, i: int, nv: int, J: Floats, bias: Floats
+    contacts: Records, count: int, index: int, nv: int, J: Floats, bias: Floats
 ) -> None:
     """Turn t1 along the predicted slip: this removes most of a pyramid's bias.
 
     The slip is the sum over all contacts of the same two bodies.  A direction of its own for each
     foot of a slowly sliding body would turn with the body's spin and feed it.
     """
-    contact = contacts[i]
+    # The slip of everything between the two bodies
+    contact = contacts[index]
     r = contact.row
     s1, s2 = 0.0, 0.0
     for k in range(count):
@@ -175,6 +181,7 @@ def _align_tangents(
     speed = math.sqrt(s1 * s1 + s2 * s2)
     if speed < SLIP:
         return
+    # Tangents, rows and right-hand sides turn by the same angle
     c, s = s1 / speed, s2 / speed
     for k in range(3):
         a, b = contact.t1[k], contact.t2[k]
@@ -262,7 +269,7 @@ def contact_rows(
 def limit_rows(
     dofs: Records,
     q: Floats,
-    r: int,
+    row: int,
     v: Floats,
     expected: Floats,
     dt: float,
@@ -281,15 +288,16 @@ def limit_rows(
         dof = dofs[i]
         if dof.limited != STOPS:
             continue
+        # The stop that the coordinate is going to be nearer to
         gap, sign = stop_ahead(dof, q, expected[i], dt)
         if is_limit_near(gap, sign * expected[i], dt):
             for j in range(nv):
-                J[r, j] = 0.0
-            J[r, i] = sign
-            first[i], after[i] = min(first[i], r), r + 1
-            bias[r] = sign * v[i] + closing_speed(max(gap, 0.0), dt)
-            r += 1
-    return r
+                J[row, j] = 0.0
+            J[row, i] = sign
+            first[i], after[i] = min(first[i], row), row + 1
+            bias[row] = sign * v[i] + closing_speed(max(gap, 0.0), dt)
+            row += 1
+    return row
 
 
 @inlined
@@ -323,18 +331,18 @@ def limited_coordinate(J: Floats, row: int) -> int:
 
 
 @inlined
-def first_limited(dofs: Records, j: int) -> int:
-    """The coordinate that has the limit of coordinate j: itself, or the first one of its ball."""
-    while dofs[j].limited == 0:
-        j -= 1
-    return j
+def first_limited(dofs: Records, coordinate: int) -> int:
+    """The coordinate that has the limit of `coordinate`: itself, or the first one of its ball."""
+    while dofs[coordinate].limited == 0:
+        coordinate -= 1
+    return coordinate
 
 
 @kernel
 def couple(
     dofs: Records,
     J: Floats,
-    L: Floats,
+    factors: Floats,
     rows: int,
     free_dof_mask: Floats,
     first: Ints,
@@ -351,25 +359,27 @@ def couple(
     """
     nv = dofs.shape[0]
     padded = (rows + 3) // 4 * 4
+    # Y begins as J^T; each span of rows is widened to whole registers
     for j in range(nv):
         for r in range(padded):
             Y[j, r] = 0.0
         for r in range(first[j], after[j]):
             Y[j, r] = J[r, j] * free_dof_mask[j]
         first[j], after[j] = first[j] // 4 * 4, (after[j] + 3) // 4 * 4
+    # L^-T, tips to base; a parent's span grows to hold its children's
     for i in range(nv - 1, -1, -1):
         low, high = first[i], after[i]
         j = dofs[i].parent if low < high else -1
         while j >= 0:
             first[j], after[j] = min(first[j], low), max(after[j], high)
-            add_multiple(Y, j, Y, i, low, high, -L[i, j])
+            add_multiple(Y, j, Y, i, low, high, -factors[i, j])
             j = dofs[j].parent
     # G is symmetric: the blocks from the diagonal on, then their images
     for r in range(padded):
         for c in range(r // 4 * 4, padded):
             G[r, c] = 0.0
     for j in range(nv):
-        low, high, inverse = first[j], after[j], L[j, j]
+        low, high, inverse = first[j], after[j], factors[j, j]
         for block in range(low, high, 4):
             add_outer(G, block, Y, j, block, high, inverse)
     for r in range(rows):

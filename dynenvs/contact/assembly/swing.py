@@ -48,17 +48,21 @@ FOUND = 1e-13  # last of them, by which the ball turns [rad]
 
 
 @inlined
-def swing(dof: Any, q: Floats, v: Floats, j: int, dt: float) -> tuple[float, Three]:
+def swing(dof: Any, q: Floats, v: Floats, coordinate: int, dt: float) -> tuple[float, Three]:
     """How much further a ball may turn [rad], and minus the gradient of its angle.
 
-    dof: its first coordinate, j.  v, dt: velocities, shape (nv,), and a time [s].  Linearised about
-    the end of that time, the angle is what it may be where gap + dt n v = 0: that of the limit, or,
-    of a ball that is beyond it, the angle at the beginning.  n is zero where it is not turned.
+    dof: of its first coordinate, `coordinate`.  v, dt: velocities, shape (nv,), and a time [s].
+    Linearised about the end of that time, the angle is what it may be where gap + dt n v = 0: that
+    of the limit, or, of a ball that is beyond it, the angle at the beginning.  n is zero where it
+    is not turned.
     """
-    x = (v[j], v[j + 1], v[j + 2])
+    # Where the turn ends that free motion leads to, by its rotation vector
+    x = (v[coordinate], v[coordinate + 1], v[coordinate + 2])
     t = turned_on(q, dof.q_at, dt * x[0], dt * x[1], dt * x[2])
     angle = math.sqrt(dot(t, t))
+    # Minus the axis, so that gap + dt n v falls as the angle grows
     n = scaled(-1.0 / angle if angle > LEAST_TURN else 0.0, t)
+    # Beyond its limit a ball must not go further, but need not come back at once
     allowed = dof.upper - min(angle_left(dof, q), 0.0)
     return allowed - angle - dt * dot(n, x), _pulled_back(scaled(dt, x), n)
 
@@ -72,61 +76,66 @@ def _pulled_back(x: Three, n: Three) -> Three:
     if square > 1e-4:
         a = math.sqrt(square)
         b, c = (1.0 - cos(a)) / square, (a - sin(a)) / (a * square)
+    # Two cross products in place of the matrix
     once = cross(x, n)
     return plus(plus(n, b, once), c, cross(x, once))
 
 
 @kernel
-def expect_at_limit(w: WorldView, j: int, dt: float) -> None:
-    """Expect that the ball of coordinate j ends where its limit alone would hold it.
+def expect_at_limit(w: WorldView, coordinate: int, dt: float) -> None:
+    """Expect that the ball of `coordinate` ends where its limit alone would hold it.
 
     From `w.expected`, its velocity without the limit's impulse; needs the factors `w.L`.
     """
-    x = _inverse_mass_column(w, j, 0)
-    y = _inverse_mass_column(w, j, 1)
-    z = _inverse_mass_column(w, j, 2)
+    # m^-1 by columns, and its inverse: the mass that the ball has for an impulse of its own
+    x = _inverse_mass_column(w, coordinate, 0)
+    y = _inverse_mass_column(w, coordinate, 1)
+    z = _inverse_mass_column(w, coordinate, 2)
     mass = (
         solved(x, y, z, (1.0, 0.0, 0.0)),
         solved(x, y, z, (0.0, 1.0, 0.0)),
         solved(x, y, z, (0.0, 0.0, 1.0)),
     )
-    free, push = entries(w.expected, j), 0.0
+    free, push = entries(w.expected, coordinate), 0.0
     for _ in range(NEWTON_STEPS):
-        v = entries(w.expected, j)
-        gap, n = swing(w.dofs[j], w.q, w.expected, j, dt)
+        v = entries(w.expected, coordinate)
+        # The limit linearised where the ball ends now
+        gap, n = swing(w.dofs[coordinate], w.q, w.expected, coordinate, dt)
         if not has_axis(n):
             break
-        x, y, z = _stiffened(w.dofs[j], w.q, mass, n, scaled(dt, v), push * dt)
+        # The kinetic metric, stiffened by the limit's curvature as far as it pushes
+        x, y, z = _stiffened(w.dofs[coordinate], w.q, mass, n, scaled(dt, v), push * dt)
+        # The least change that is stationary and meets the limit
         missed = plus(v, -1.0, free)
         missed = solved(x, y, z, _times(mass, missed))
         way = solved(x, y, z, n)
         push = max(0.0, (dot(n, missed) - dot(n, v) - gap / dt) / dot(n, way))
         change = plus(scaled(push, way), -1.0, missed)
-        put_entries(w.expected, j, plus(v, 1.0, change))
+        put_entries(w.expected, coordinate, plus(v, 1.0, change))
         if not dt * size(change) > FOUND:
             break
 
 
 @inlined
-def _inverse_mass_column(w: WorkView, j: int, k: int) -> Three:
-    """How an impulse on coordinate j + k moves the three of the ball of coordinate j."""
+def _inverse_mass_column(w: WorkView, coordinate: int, column: int) -> Three:
+    """How an impulse on `coordinate` + column moves the three of the ball of `coordinate`."""
     for i in range(w.header[0].nv):
         w.v_next[i] = 0.0
-    w.v_next[j + k] = 1.0
+    w.v_next[coordinate + column] = 1.0
     solve(w, w.L, w.v_next)
-    return entries(w.v_next, j)
+    return entries(w.v_next, coordinate)
 
 
 @kernel
-def take_back(w: WorldView, j: int) -> None:
+def take_back(w: WorldView, coordinate: int) -> None:
     """Take from `w.expected` what the impulse of a ball's limit in the last answer gave it."""
     stops = w.stops
     for i in range(w.header[0].nv):
         w.v_next[i] = 0.0
-    for k in range(j, j + 3):
+    for k in range(coordinate, coordinate + 3):
         w.v_next[k] = stops[k]
     solve(w, w.L, w.v_next)
-    for k in range(j, j + 3):
+    for k in range(coordinate, coordinate + 3):
         w.expected[k] -= w.v_next[k]
 
 
@@ -137,27 +146,31 @@ def _times(A: Matrix, x: Three) -> Three:
 
 
 @inlined
-def _stiffened(dof: Any, q: Floats, mass: Matrix, n: Three, x: Three, weight: float) -> Matrix:
-    """mass + weight H, by columns, with the Hessian H of the angle at the end of the turn x.
+def _stiffened(
+    dof: Any, q: Floats, mass: Matrix, axis: Three, turn: Three, weight: float
+) -> Matrix:
+    """mass + weight H, by columns, with the Hessian H of the angle at the end of the `turn`.
 
     As seen from there it is cot(angle / 2) / 2 across the axis, and none along it.
     """
-    t = turned_on(q, dof.q_at, x[0], x[1], x[2])
+    t = turned_on(q, dof.q_at, turn[0], turn[1], turn[2])
+    # cot(angle / 2) / 2: how sharply the limit's surface is bent; a ball beyond half a turn has
+    # none
     bend = weight * max(0.0, 0.5 / tan(0.5 * math.sqrt(dot(t, t))))
-    a = _pulled_back(x, (1.0, 0.0, 0.0))
-    b = _pulled_back(x, (0.0, 1.0, 0.0))
-    c = _pulled_back(x, (0.0, 0.0, 1.0))
+    a = _pulled_back(turn, (1.0, 0.0, 0.0))
+    b = _pulled_back(turn, (0.0, 1.0, 0.0))
+    c = _pulled_back(turn, (0.0, 0.0, 1.0))
     return (
-        plus(mass[0], bend, _bent(a, b, c, n, 0)),
-        plus(mass[1], bend, _bent(a, b, c, n, 1)),
-        plus(mass[2], bend, _bent(a, b, c, n, 2)),
+        plus(mass[0], bend, _bent(a, b, c, axis, 0)),
+        plus(mass[1], bend, _bent(a, b, c, axis, 1)),
+        plus(mass[2], bend, _bent(a, b, c, axis, 2)),
     )
 
 
 @inlined
-def _bent(a: Three, b: Three, c: Three, n: Three, k: int) -> Three:
-    """Column k of a a^T + b b^T + c c^T - n n^T."""
-    return plus(plus(plus(scaled(a[k], a), b[k], b), c[k], c), -n[k], n)
+def _bent(a: Three, b: Three, c: Three, n: Three, column: int) -> Three:
+    """Column `column` of a a^T + b b^T + c c^T - n n^T."""
+    return plus(plus(plus(scaled(a[column], a), b[column], b), c[column], c), -n[column], n)
 
 
 @inlined
@@ -174,6 +187,6 @@ def is_beyond(dof: Any, q: Floats, end: Floats) -> bool:
 
 
 @inlined
-def has_axis(n: Three) -> bool:
+def has_axis(axis: Three) -> bool:
     """Whether the direction that `swing` gives is none of zero."""
-    return bool(n[0] != 0.0 or n[1] != 0.0 or n[2] != 0.0)
+    return bool(axis[0] != 0.0 or axis[1] != 0.0 or axis[2] != 0.0)

@@ -35,6 +35,7 @@ def expect_swings(w: WorldView, dt: float) -> int:
     for j in range(w.header[0].nv if w.answer[0].recursive == 0 else 0):
         if w.dofs[j].limited == SWING:
             gap, n = swing(w.dofs[j], w.q, w.expected, j, dt)
+            # Those that free motion leads beyond their limit are looked at more closely
             if gap + dt * dot(n, entries(w.expected, j)) < 0.0:
                 expect_at_limit(w, j, dt)
                 found += 1
@@ -42,8 +43,8 @@ def expect_swings(w: WorldView, dt: float) -> int:
 
 
 @apart("swings", seconds=3)
-def swing_rows(w: WorldView, r: int, dt: float) -> int:
-    """Rows of the balls' limits in reach from row r on, as of `limit_rows`; the number of all.
+def swing_rows(w: WorldView, row: int, dt: float) -> int:
+    """Rows of the balls' limits in reach from `row` on, as of `limit_rows`; the number of all.
 
     A row is the gradient of the ball's angle where it ends, moving with `w.expected`.  dt: length
     of the step, or 0 in an impact, before which the velocities are `w.v`
@@ -53,18 +54,20 @@ def swing_rows(w: WorldView, r: int, dt: float) -> int:
         dof = w.dofs[i]
         if dof.limited != SWING:
             continue
+        # An impact takes no time: its rows are made of the velocities before it
         v = w.v_free if dt > 0.0 else w.v
         expected = w.expected if dt > 0.0 else w.v
         gap, n = swing(dof, w.q, expected, i, dt)
         if has_axis(n) and is_limit_near(gap, dot(n, entries(expected, i)), dt):
+            # Three entries, those of the ball
             for j in range(nv):
-                w.J[r, j] = 0.0
-            put_entries(w.J[r], i, n)
+                w.J[row, j] = 0.0
+            put_entries(w.J[row], i, n)
             for j in range(i, i + 3):
-                w.active[j], w.block[j] = min(w.active[j], r), r + 1
-            w.bias_row[r] = dot(n, entries(v, i)) + closing_speed(gap, dt)
-            r += 1
-    return r
+                w.active[j], w.block[j] = min(w.active[j], row), row + 1
+            w.bias_row[row] = dot(n, entries(v, i)) + closing_speed(gap, dt)
+            row += 1
+    return row
 
 
 @apart("swings", seconds=3)
@@ -75,6 +78,7 @@ def add_missed_swings(w: WorldView, dt: float) -> int:
         dof = w.dofs[j]
         if dof.limited == SWING and is_beyond(dof, w.q, w.q_new):
             missed += 1
+            # Its end as the answer has it, less what its own limit did to that
             for k in range(j, j + 3):
                 w.expected[k] = w.v_new[k]
             if w.answer[0].recursive == 0:
@@ -96,6 +100,7 @@ def end_at_limits(w: WorldView) -> int:
         if dof.limited != SWING or angle_left(dof, w.q) < -BEYOND or angle_left(dof, q) >= 0.0:
             continue
         found, most, at = found + 1, max(most, -angle_left(dof, q)), dof.q_at
+        # Half the angle is what the quaternion holds: scale its vector, keep the sign of its scalar
         sine = math.sqrt(q[at + 1] ** 2 + q[at + 2] ** 2 + q[at + 3] ** 2)
         scale = sin(0.5 * dof.upper) / sine
         for k in range(at + 1, at + 4):

@@ -44,10 +44,12 @@ def choose_contacts(w: WorldView, count: int, dt: float) -> int:
     """
     few = FEW if w.header[0].sparse == 0 else FEW_OF_MANY
     front, first = integer(0), integer(0)
+    # A group is a run of contacts
     while first < count:
         last = first + 1
         while last < count and w.contacts[last].group == w.contacts[first].group:
             last += 1
+        # Few: all of them
         if last - first <= few:
             for i in range(first, last):
                 _swap(w.contacts, i, front, w.header[0].nc)
@@ -65,6 +67,7 @@ def _choose(w: WorldView, first: int, last: int, front: int, dt: float) -> int:
     Those that pressed in the last step; four that lie far apart if none did; and the one that free
     motion would carry deepest.
     """
+    # The one that free motion carries deepest is always among them
     begin, spare, group = front, w.header[0].nc, w.contacts[first].group
     deepest, least = first, _end(w, w.contacts[first], w.v_free, dt)
     for i in range(first + 1, last):
@@ -75,12 +78,14 @@ def _choose(w: WorldView, first: int, last: int, front: int, dt: float) -> int:
     # What stood at `front` is now at `deepest`: all others stand between first and last, maybe with
     # some that were left out of groups before
     front += 1
+    # Then those that pressed in the last step
     low = max(first, front)
     for i in range(low, last):
         pressed = w.memory[w.contacts[i].candidate].mode != OPEN
         if pressed and w.contacts[i].group == group:
             _swap(w.contacts, i, front, spare)
             front += 1
+    # None did: a group that is new spans its patch by contacts far apart
     if front == begin + 1:
         while front < begin + FEW:
             _swap(w.contacts, _farthest(w.contacts, begin, front, low, last), front, spare)
@@ -107,6 +112,7 @@ def _farthest(contacts: Records, begin: int, front: int, low: int, last: int) ->
         if contacts[i].group != contacts[begin].group:
             continue
         nearest = -1.0
+        # Distance from the nearest one that is chosen already
         for k in range(begin, front):
             x = contacts[i].point[0] - contacts[k].point[0]
             y = contacts[i].point[1] - contacts[k].point[1]
@@ -120,12 +126,12 @@ def _farthest(contacts: Records, begin: int, front: int, low: int, last: int) ->
 
 
 @inlined
-def _swap(contacts: Records, i: int, j: int, spare: int) -> None:
+def _swap(contacts: Records, first: int, second: int, spare: int) -> None:
     """Exchange two contacts; `spare`: number of one that is scratch."""
-    if i != j:
-        contacts[spare] = contacts[i]
-        contacts[i] = contacts[j]
-        contacts[j] = contacts[spare]
+    if first != second:
+        contacts[spare] = contacts[first]
+        contacts[first] = contacts[second]
+        contacts[second] = contacts[spare]
 
 
 @apart(seconds=3)
@@ -135,6 +141,7 @@ def add_sinking(w: WorldView, chosen: int, count: int, floor: float, dt: float) 
     floor: least velocity scale of the certificate [m/s]
     Returns how many the problem has then.
     """
+    # What sinks within the certificate's tolerance is let be
     allowed = -CERTIFIED_RESIDUAL * floor
     any_sinks = False
     for i in range(chosen, count):
@@ -143,6 +150,7 @@ def add_sinking(w: WorldView, chosen: int, count: int, floor: float, dt: float) 
         any_sinks = any_sinks or contact.slip < allowed
     if not any_sinks:
         return chosen
+    # Of each group the deepest, ties by their order: the same set on every machine
     begin = chosen
     for i in range(begin, count):
         worst = True

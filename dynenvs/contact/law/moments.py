@@ -65,73 +65,92 @@ def _friction(mu: float, rho: float, px: float, py: float, ux: float, uy: float)
 
 
 @inlined
-def _part(f: Friction, slips: bool, own: bool, rho: float) -> float:
+def _part(friction: Friction, slips: bool, own: bool, rho: float) -> float:
     """What one friction adds to the height times N."""
     if slips:
-        return f[GAIN] if own else f[MU] * f[SIZE]
-    return -rho * f[MU] * f[SLIP] if own else 0.0
+        return friction[GAIN] if own else friction[MU] * friction[SIZE]
+    return -rho * friction[MU] * friction[SLIP] if own else 0.0
 
 
 @inlined
 def _find_foot(
-    base: float, reserve: float, own: bool, rho: float, a: Friction, b: Friction, c: Friction
+    base: float,
+    reserve: float,
+    own: bool,
+    rho: float,
+    sliding: Friction,
+    spinning: Friction,
+    rolling: Friction,
 ) -> Foot:
     """Where the projection is, its height counted from the cone's tip."""
     on_a, on_b, on_c = True, True, True
     height, N = 0.0, 1.0
+    # All slip, to begin with; those that hold at the root drop out, and the root only rises, so
+    # that four rounds settle it
     for _ in range(4):
-        N = 1.0 + (a[MU] * a[MU] if on_a else 0.0)
-        N += (b[MU] * b[MU] if on_b else 0.0) + (c[MU] * c[MU] if on_c else 0.0)
-        total = base + _part(a, on_a, own, rho) + _part(b, on_b, own, rho)
-        height = (total + _part(c, on_c, own, rho)) / N
-        stay_a = on_a and a[SIZE] > a[MU] * height
-        stay_b = on_b and b[SIZE] > b[MU] * height
-        stay_c = on_c and c[SIZE] > c[MU] * height
+        N = 1.0 + (sliding[MU] * sliding[MU] if on_a else 0.0)
+        N += (spinning[MU] * spinning[MU] if on_b else 0.0) + (
+            rolling[MU] * rolling[MU] if on_c else 0.0
+        )
+        total = base + _part(sliding, on_a, own, rho) + _part(spinning, on_b, own, rho)
+        height = (total + _part(rolling, on_c, own, rho)) / N
+        stay_a = on_a and sliding[SIZE] > sliding[MU] * height
+        stay_b = on_b and spinning[SIZE] > spinning[MU] * height
+        stay_c = on_c and rolling[SIZE] > rolling[MU] * height
         if stay_a == on_a and stay_b == on_b and stay_c == on_c:
             break
         on_a, on_b, on_c = stay_a, stay_b, stay_c
+    # Below the flat face each friction has a disc of its own, of radius mu times the reserve
     if reserve > 0.0 and not height > reserve:
-        on_a, on_b = a[SIZE] > a[MU] * reserve, b[SIZE] > b[MU] * reserve
-        return Foot(reserve, 1.0, on_a, on_b, c[SIZE] > c[MU] * reserve, True)
+        on_a, on_b = sliding[SIZE] > sliding[MU] * reserve, spinning[SIZE] > spinning[MU] * reserve
+        return Foot(reserve, 1.0, on_a, on_b, rolling[SIZE] > rolling[MU] * reserve, True)
     return Foot(height, N, on_a, on_b, on_c, False)
 
 
 @inlined
-def _ray(f: Friction, slips: bool) -> tuple[float, float]:
+def _ray(friction: Friction, slips: bool) -> tuple[float, float]:
     """mu y / |y| where it slips."""
-    if not slips or not f[SIZE] > 0.0:
+    if not slips or not friction[SIZE] > 0.0:
         return 0.0, 0.0
-    return f[MU] * f[X] / f[SIZE], f[MU] * f[Y] / f[SIZE]
+    return friction[MU] * friction[X] / friction[SIZE], friction[MU] * friction[Y] / friction[SIZE]
 
 
 @inlined
-def _rate(f: Friction, own: bool) -> tuple[float, float]:
+def _rate(friction: Friction, own: bool) -> tuple[float, float]:
     """Derivative of s by the slip of one friction."""
-    if not own or not f[SLIP] > 0.0:
+    if not own or not friction[SLIP] > 0.0:
         return 0.0, 0.0
-    return f[MU] * f[UX] / f[SLIP], f[MU] * f[UY] / f[SLIP]
+    return friction[MU] * friction[UX] / friction[SLIP], friction[MU] * friction[UY] / friction[
+        SLIP
+    ]
 
 
 @inlined
-def _point(foot: Foot, reserve: float, a: Friction, b: Friction, c: Friction) -> Six:
+def _point(
+    foot: Foot, reserve: float, sliding: Friction, spinning: Friction, rolling: Friction
+) -> Six:
     """The projection itself."""
     h = foot.height
     if not h > 0.0:
         return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-    (a1, a2), (b1, _), (c1, c2) = _ray(a, foot.slides), _ray(b, foot.spins), _ray(c, foot.rolls)
+    (a1, a2), (b1, _), (c1, c2) = (
+        _ray(sliding, foot.slides),
+        _ray(spinning, foot.spins),
+        _ray(rolling, foot.rolls),
+    )
     return (
         0.0 if foot.flat else h - reserve,
-        a1 * h if foot.slides else a[X],
-        a2 * h if foot.slides else a[Y],
-        b1 * h if foot.spins else b[X],
-        c1 * h if foot.rolls else c[X],
-        c2 * h if foot.rolls else c[Y],
+        a1 * h if foot.slides else sliding[X],
+        a2 * h if foot.slides else sliding[Y],
+        b1 * h if foot.spins else spinning[X],
+        c1 * h if foot.rolls else rolling[X],
+        c2 * h if foot.rolls else rolling[Y],
     )
 
 
 @kernel
 def project_moments(
-    mu: Three, reserve: float, rho: float, p: Six, u: Six, held: float, D: Floats
+    mu: Three, reserve: float, rho: float, p: Six, u: Six, held: float, derivative: Floats
 ) -> Six:
     """P(p - rho (u + s e_n)), and in D, row by row, shape (36,), minus its derivative by u.
 
@@ -146,47 +165,62 @@ def project_moments(
     base = p[0] + reserve - rho * u[0] - (0.0 if own else rho * held)
     foot = _find_foot(base, reserve, own, rho, a, b, c)
     for k in range(36):
-        D[k] = 0.0
+        derivative[k] = 0.0
     h = foot.height
+    # The height's own change, what y's turns do in each friction, and what holds
     if h > 0.0:
         if not foot.flat:
-            _add_height(foot, own, rho, a, b, c, D)
-        _add_own(D, 1, a, foot.slides, rho, h)
+            _add_height(foot, own, rho, a, b, c, derivative)
+        _add_own(derivative, 1, a, foot.slides, rho, h)
         if not foot.spins:
-            D[21] += rho
-        _add_own(D, 4, c, foot.rolls, rho, h)
+            derivative[21] += rho
+        _add_own(derivative, 4, c, foot.rolls, rho, h)
     return _point(foot, reserve, a, b, c)
 
 
 @inlined
 def _add_height(
-    foot: Foot, own: bool, rho: float, a: Friction, b: Friction, c: Friction, D: Floats
+    foot: Foot,
+    own: bool,
+    rho: float,
+    sliding: Friction,
+    spinning: Friction,
+    rolling: Friction,
+    derivative: Floats,
 ) -> None:
     """What changes with the projection's height."""
-    (a1, a2), (b1, _), (c1, c2) = _ray(a, foot.slides), _ray(b, foot.spins), _ray(c, foot.rolls)
-    (s1, s2), (s3, _), (s4, s5) = _rate(a, own), _rate(b, own), _rate(c, own)
+    (a1, a2), (b1, _), (c1, c2) = (
+        _ray(sliding, foot.slides),
+        _ray(spinning, foot.spins),
+        _ray(rolling, foot.rolls),
+    )
+    (s1, s2), (s3, _), (s4, s5) = _rate(sliding, own), _rate(spinning, own), _rate(rolling, own)
     n = rho / foot.N
     rates = (n, n * (a1 + s1), n * (a2 + s2), n * (b1 + s3), n * (c1 + s4), n * (c2 + s5))
     shares = (1.0, a1, a2, b1, c1, c2)
+    # A product of two vectors: how the point moves with the height, and the height with u
     for r in range(6):
         for k in range(6):
-            D[6 * r + k] += shares[r] * rates[k]
+            derivative[6 * r + k] += shares[r] * rates[k]
 
 
 @inlined
-def _add_own(D: Floats, r: int, f: Friction, slips: bool, rho: float, height: float) -> None:
-    """What turns of y do within a friction of rows r and r + 1, or what holds there."""
-    at = 7 * r
+def _add_own(
+    derivative: Floats, row: int, friction: Friction, slips: bool, rho: float, height: float
+) -> None:
+    """What turns of y do within a friction of rows `row` and row + 1, or what holds there."""
+    at = 7 * row
     if not slips:
-        D[at] += rho
-        D[at + 7] += rho
-    elif f[SIZE] > 0.0:
-        bend = rho * f[MU] * height / f[SIZE]
-        x, y = f[X] / f[SIZE], f[Y] / f[SIZE]
-        D[at] += bend * (1.0 - x * x)
-        D[at + 1] -= bend * x * y
-        D[at + 6] -= bend * x * y
-        D[at + 7] += bend * (1.0 - y * y)
+        derivative[at] += rho
+        derivative[at + 7] += rho
+    elif friction[SIZE] > 0.0:
+        # Across y alone: along it the bound holds its length
+        bend = rho * friction[MU] * height / friction[SIZE]
+        x, y = friction[X] / friction[SIZE], friction[Y] / friction[SIZE]
+        derivative[at] += bend * (1.0 - x * x)
+        derivative[at + 1] -= bend * x * y
+        derivative[at + 6] -= bend * x * y
+        derivative[at + 7] += bend * (1.0 - y * y)
 
 
 @kernel

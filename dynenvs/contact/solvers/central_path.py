@@ -48,21 +48,26 @@ def follow(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -> 
     Returns the number of iterations.
     """
     rows, vectors, right, x = problem.rows, scratch.vectors, scratch.right, scratch.x
+    # Every contact begins well within its bounds, so that no variable stands at zero
     _start(problem, answer, vectors)
     iteration = 0
     while iteration < ITERATIONS:
         mean, worst = _measure(problem, vectors)
+        # Of each pair one is clearly the smaller by now: modes can be read off
         if not worst > NEAR * problem.scale:
             break
         iteration += 1
         _assemble(problem, scratch)
         if not factorise(scratch.K, rows, scratch.order) > 0.0:
             break
+        # Predictor: where the products would go if all were aimed at zero at once
         variables = _clear(problem, vectors)
         _direction(problem, answer, scratch, 0.0)
         length = longest(vectors, variables)
+        # Corrector: the products worth aiming at, with the predictor's second-order terms
         target = aim(vectors, variables, mean, length)
         _direction(problem, answer, scratch, target)
+        # Stay off the bounds: a variable at zero would make the next matrix singular
         length = REACH * longest(vectors, variables)
         for r in range(rows):
             answer.p[r] += length * x[r]
@@ -82,12 +87,14 @@ def _start(problem: ContactProblem, answer: ContactAnswer, vectors: Floats) -> N
     for r in range(rows):
         p[r] = 0.0
         u[r] = problem.bias[r]
+    # Each normal impulse stops its own approach; what the others do to it comes in through u
     for i in range(n):
         r = blocks[i].row
         if G[r, r] > 0.0 and blocks[i].dry == 0:
             p[r] = max(scale, -problem.bias[r]) / G[r, r]
             for c in range(rows):
                 u[c] += p[r] * G[r, c]
+    # The LCP's own variables, as they suit these impulses and velocities
     v = 0
     for i in range(n):
         start_block(polygon, blocks[i], scale, vectors, v, p, u)
@@ -120,6 +127,7 @@ def _assemble(problem: ContactProblem, scratch: Scratch) -> None:
     """K, transposed: G and what a block's own variables add to its rows."""
     polygon, blocks, n, G = problem.polygon, problem.blocks, problem.n, problem.G
     rows, vectors, eliminated, K = problem.rows, scratch.vectors, scratch.eliminated, scratch.K
+    # G itself.  Each equation is a column here: `factorise` wants the transpose
     for a in range(rows):
         for b in range(rows):
             K[a, b] = G[a, b]
@@ -133,12 +141,15 @@ def _assemble(problem: ContactProblem, scratch: Scratch) -> None:
                     K[b, a] = 0.0
                 K[a, a] = 1.0
         elif block.dry != 0:
+            # Either bound of a dry joint is a spring of stiffness w / z
             K[r, r] += push_from_bounds(vectors, v, 0.0, 0.0)[1]
         else:
+            # w / z is what the complementarity of the normal impulse adds, once linearised
             K[r, r] += vectors[W, v] / vectors[Z, v]
             if block.tangents > 0:
                 xx, xy, yy = sum_directions(polygon, vectors, v, e)
                 invert_sums(block.tangents, xx, xy, yy, e)
+                # Friction's bound rises with the normal impulse: that makes K unsymmetric
                 pressed = e.slope * block.friction
                 K[t, t] += e.xx
                 K[r, t] -= pressed * (e.xx * e.x + e.xy * e.y)
@@ -227,9 +238,11 @@ def _choose_modes(problem: ContactProblem, answer: ContactAnswer, vectors: Float
         r, t = block.row, block.row + 1
         if block.dry != 0:
             block.mode = STICK if G[r, r] > 0.0 else OPEN
+            # The bound that it is at has the smaller z, in the same units as w
             for k in range(2 if G[r, r] > 0.0 else 0):
                 if vectors[Z, v + k] * G[r, r] < vectors[W, v + k]:
                     block.mode = SLIP + 1 - k
+        # Open where the impulse, as a velocity, is the smaller one of its pair
         elif not p[r] * G[r, r] > vectors[W, v]:
             block.mode = OPEN
             for k in range(r, r + 1 + block.tangents):

@@ -3,7 +3,7 @@
 The law and its certificate are in `cone_law.py`.  The pyramid's answer comes first: where nothing
 slips it is this one too, for the pyramid lies within the cone.  Elsewhere Newton's method on Alart
 and Curnier's function starts from no impulses: of many ways to share a load it comes to the same
-one whatever the heading, which the pyramid's answer would not.  Where it does not settle (high
+one whatever the heading, which the pyramid's answer would not.  Where it does not converge (high
 friction, redundant contacts), multipliers take over (`multipliers.py`): from the pyramid's answer,
 then from some sweeps of projected Gauss-Seidel after it.  At last comes Newton's method again, from
 damped sweeps, which do not cycle where friction is high.
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from dynenvs.contact.assembly.problem import ContactAnswer, ContactProblem, Scratch, row_velocities
 from dynenvs.contact.law.dry import within
-from dynenvs.contact.solvers.cone_law import judge, rows_of, yielding
+from dynenvs.contact.solvers.cone_law import certify_answer, rows_of, yielding
 from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK, nearest_mode
 from dynenvs.contact.solvers.multipliers import multiply
 from dynenvs.jit.compiled import entry, inlined, kernel
@@ -55,7 +55,7 @@ def solve_cones(
         WARM or WARM_MULTIPLIERS).
     """
     rows, p = problem.rows, answer.p
-    residual = judge(problem, answer)
+    residual = certify_answer(problem, answer)
     if residual <= EXACT:
         return residual, 0, WARM if start != WARM_MULTIPLIERS else start
     # Newton's method from those given, if they are the last step's; then from no impulses at all
@@ -104,7 +104,7 @@ def solve_cones(
             best = residual
             _copy(rows, p, kept)
     _copy(rows, kept, p)
-    return judge(problem, answer), iterations, WARM_MULTIPLIERS
+    return certify_answer(problem, answer), iterations, WARM_MULTIPLIERS
 
 
 @inlined
@@ -114,9 +114,9 @@ def _copy(rows: int, source: Floats, target: Floats) -> None:
 
 
 @inlined
-def _clear(rows: int, p: Floats) -> None:
+def _clear(rows: int, impulses: Floats) -> None:
     for r in range(rows):
-        p[r] = 0.0
+        impulses[r] = 0.0
 
 
 @inlined
@@ -134,7 +134,8 @@ def _descend(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -
     least = math.inf
     used = 0
     for iteration in range(ITERATIONS + 1):
-        residual = judge(problem, answer)
+        residual = certify_answer(problem, answer)
+        # A certified answer is refined only while each iteration gains its share
         enough = least <= CERTIFIED_RESIDUAL and not residual < GAIN * least
         if residual < least:
             least = residual
@@ -142,6 +143,7 @@ def _descend(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -
                 best[r] = p[r]
         if least <= EXACT or enough or iteration == ITERATIONS:
             break
+        # The step is taken in full: no line search, the certificate picks the best iterate
         _linearise(problem, answer, scratch)
         if not factorise(scratch.K, rows, scratch.order) > 0.0:
             break
@@ -152,7 +154,7 @@ def _descend(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -
     for r in range(rows):
         p[r] = best[r] if least < math.inf else 0.0
     _clip(problem.blocks, problem.n, p)
-    return judge(problem, answer), used
+    return certify_answer(problem, answer), used
 
 
 @kernel
@@ -175,6 +177,7 @@ def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch)
             block.mode = OPEN
             for k in range(r, r + (rows_of(block) if block.reserve == 0.0 else 1)):
                 p[k] = 0.0
+    # Letting go has changed all velocities
     row_velocities(problem, p, u)
     # Where all stick: G dp = -u
     for a in range(rows):
@@ -204,6 +207,7 @@ def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch)
         if loose:
             continue
         if block.tangents > 0:
+            # Sliding, torsional and rolling friction have an equation each, alike in form
             friction = Friction(block, r + 1, block.tangents, block.friction)
             if _linearise_friction(friction, G, rows, K, right, p, u):
                 block.mode = SLIP
@@ -226,27 +230,31 @@ class Friction(NamedTuple):
 
 @inlined
 def _linearise_friction(
-    f: Friction, G: Floats, rows: int, K: Floats, right: Floats, p: Floats, u: Floats
+    friction: Friction, G: Floats, rows: int, K: Floats, right: Floats, p: Floats, u: Floats
 ) -> bool:
     """Equations of a friction that slips: g (p_t - mu p_n y / |y|) = 0 with y = p_t - u_t / g.
 
     p_n with the reserve.  With P the projection across y, d(y / |y|) = P dy / |y|.  Returns whether
     it slips.
     """
-    block, t, mu = f.block, f.row, f.mu
+    block, t, mu = friction.block, friction.row, friction.mu
     r = block.row
-    two = f.size == 2
-    g = yielding(G, r, t, f.size)
+    two = friction.size == 2
+    g = yielding(G, r, t, friction.size)
+    # Where the impulse would go if nothing bounded it: outside the cone, it slips
     yx = p[t] - u[t] / g
     yy = p[t + 1] - u[t + 1] / g if two else 0.0
     size = math.sqrt(yx * yx + yy * yy)
+    # Against the normal impulse as it will be, so that a contact about to lift counts as open
     pressed = max(p[r] - u[r] / G[r, r], 0.0) + block.reserve
     if size <= mu * pressed:
         return False
+    # The equation itself holds the bound at the present impulse
     bound = mu * (max(p[r], 0.0) + block.reserve)
     cx, cy = yx / size, yy / size
     turn = bound / size
-    for k in range(f.size):
+    # The bound times P G / |y|, one column for each row of this friction
+    for k in range(friction.size):
         own = t + k
         along = cx if k == 0 else cy
         px = (1.0 if k == 0 else 0.0) - along * cx
@@ -280,10 +288,12 @@ def _sweep(
         r, t = block.row, block.row + 1
         if not G[r, r] > 0.0:
             continue
+        # A dry joint: an interval of its own, no normal impulse
         if block.dry != 0:
             _add(G, rows, r, part * (within(block.reserve, p[r] - u[r] / G[r, r]) - p[r]), p, u)
             continue
         _add(G, rows, r, part * (max(p[r] - u[r] / G[r, r], 0.0) - p[r]), p, u)
+        # Frictions see the normal impulse that has just changed
         if block.tangents > 0:
             _rub(Friction(block, t, block.tangents, block.friction), G, rows, part, p, u)
         if block.moments > 0:
@@ -294,13 +304,13 @@ def _sweep(
 
 
 @inlined
-def _rub(f: Friction, G: Floats, rows: int, part: float, p: Floats, u: Floats) -> None:
+def _rub(friction: Friction, G: Floats, rows: int, part: float, p: Floats, u: Floats) -> None:
     """The impulse of one friction that is nearest to what stops it, for the normal one as it is."""
-    block, t, two = f.block, f.row, f.size == 2
-    g = yielding(G, block.row, t, f.size)
+    block, t, two = friction.block, friction.row, friction.size == 2
+    g = yielding(G, block.row, t, friction.size)
     x, y = p[t] - u[t] / g, p[t + 1] - u[t + 1] / g if two else 0.0
     size = math.sqrt(x * x + y * y)
-    bound = f.mu * (p[block.row] + block.reserve)
+    bound = friction.mu * (p[block.row] + block.reserve)
     share = bound / size if size > bound else 1.0
     _add(G, rows, t, part * (share * x - p[t]), p, u)
     if two:
@@ -308,37 +318,37 @@ def _rub(f: Friction, G: Floats, rows: int, part: float, p: Floats, u: Floats) -
 
 
 @inlined
-def _add(G: Floats, rows: int, r: int, change: float, p: Floats, u: Floats) -> None:
+def _add(G: Floats, rows: int, row: int, change: float, p: Floats, u: Floats) -> None:
     """Change one impulse, and all velocities with it."""
-    p[r] += change
+    p[row] += change
     for c in range(rows):
-        u[c] += change * G[r, c]
+        u[c] += change * G[row, c]
 
 
 @kernel
-def _clip(blocks: Records, count: int, p: Floats) -> None:
+def _clip(blocks: Records, count: int, impulses: Floats) -> None:
     """Into the cones, from which roundoff may have led."""
     for i in range(count):
         block = blocks[i]
         r, t = block.row, block.row + 1
         if block.dry != 0:
-            p[r] = within(block.reserve, p[r])
+            impulses[r] = within(block.reserve, impulses[r])
             continue
-        p[r] = max(p[r], 0.0)
-        pressed = p[r] + block.reserve
+        impulses[r] = max(impulses[r], 0.0)
+        pressed = impulses[r] + block.reserve
         if block.tangents > 0:
-            _shorten(p, t, block.tangents, block.friction * pressed)
+            _shorten(impulses, t, block.tangents, block.friction * pressed)
         if block.moments > 0:
-            _shorten(p, t + block.tangents, 1, block.spin * pressed)
+            _shorten(impulses, t + block.tangents, 1, block.spin * pressed)
         if block.moments == 3:
-            _shorten(p, t + block.tangents + 1, 2, block.roll * pressed)
+            _shorten(impulses, t + block.tangents + 1, 2, block.roll * pressed)
 
 
 @inlined
-def _shorten(p: Floats, t: int, count: int, bound: float) -> None:
+def _shorten(impulses: Floats, row: int, count: int, bound: float) -> None:
     """Bring one or two entries within a bound."""
-    x, y = p[t], p[t + 1] if count == 2 else 0.0
+    x, y = impulses[row], impulses[row + 1] if count == 2 else 0.0
     size = math.sqrt(x * x + y * y)
     if size > bound:
-        for k in range(t, t + count):
-            p[k] *= bound / size
+        for k in range(row, row + count):
+            impulses[k] *= bound / size

@@ -33,10 +33,10 @@ from dynenvs.memory.records import BLOCK
 
 
 @inlined
-def yielding(G: Floats, r: int, t: int, count: int) -> float:
-    """Scale of a friction's one or two rows, from t on: what they yield, or, if nothing, row r."""
-    g = G[t, t] if count == 1 else max(G[t, t], G[t + 1, t + 1])
-    return g if g > 0.0 else float(G[r, r])
+def yielding(G: Floats, row: int, tangent: int, count: int) -> float:
+    """Scale of a friction's rows, from `tangent` on: what they yield, or, if nothing, `row`."""
+    g = G[tangent, tangent] if count == 1 else max(G[tangent, tangent], G[tangent + 1, tangent + 1])
+    return g if g > 0.0 else float(G[row, row])
 
 
 @inlined
@@ -46,17 +46,17 @@ def rows_of(block: Any) -> int:
 
 
 @inlined
-def six(block: Any, x: Floats) -> Six:
+def six(block: Any, vector: Floats) -> Six:
     """A contact's entries of a vector of the rows, as of `dynenvs.contact.law.moments`."""
     r, m = block.row, block.row + 1 + block.tangents
     rolls = block.moments == 3
     return (
-        x[r],
-        x[r + 1] if block.tangents > 0 else 0.0,
-        x[r + 2] if block.tangents > 1 else 0.0,
-        x[m] if block.moments > 0 else 0.0,
-        x[m + 1] if rolls else 0.0,
-        x[m + 2] if rolls else 0.0,
+        vector[r],
+        vector[r + 1] if block.tangents > 0 else 0.0,
+        vector[r + 2] if block.tangents > 1 else 0.0,
+        vector[m] if block.moments > 0 else 0.0,
+        vector[m + 1] if rolls else 0.0,
+        vector[m + 2] if rolls else 0.0,
     )
 
 
@@ -83,6 +83,7 @@ def certify_cones(
         block.slip = 0.0
         if not G[r, r] > 0.0:
             continue
+        # Without friction the law is complementarity alone
         residual = abs(min(p[r] * G[r, r], u[r]))
         if block.dry != 0:
             residual = certify_dry(block.reserve, G[r, r], p[r], u[r])
@@ -90,10 +91,12 @@ def certify_cones(
             residual = _certify_moments(block, G, p, u)
         elif block.tangents > 0:
             two = block.tangents == 2
+            # The strictest of the scales that its rows could have
             g = max(G[r, r], yielding(G, r, t, block.tangents))
             ux, uy = u[t], u[t + 1] if two else 0.0
             block.slip = math.sqrt(ux * ux + uy * uy)
             px, py = p[t], p[t + 1] if two else 0.0
+            # The nearest point of the cone to where De Saxce's corrected velocity would lead
             a, x, y = _project(
                 block.friction,
                 block.reserve,
@@ -102,6 +105,7 @@ def certify_cones(
                 py - uy / g,
             )
             residual = g * max(abs(p[r] - a), max(abs(px - x), abs(py - y)))
+        # Written so that NaN counts as the worst
         if not residual <= worst:
             worst = residual
     return worst / scale if worst < math.inf else math.inf
@@ -117,7 +121,7 @@ def _certify_moments(block: Any, G: Floats, p: Floats, u: Floats) -> float:
 
 
 @inlined
-def judge(problem: ContactProblem, answer: ContactAnswer) -> float:
+def certify_answer(problem: ContactProblem, answer: ContactAnswer) -> float:
     """The velocities that the impulses give, and the natural residual of both."""
     p, u = answer.p, answer.u
     row_velocities(problem, p, u)
@@ -125,12 +129,14 @@ def judge(problem: ContactProblem, answer: ContactAnswer) -> float:
 
 
 @inlined
-def _project(mu: float, reserve: float, a: float, x: float, y: float) -> tuple[float, float, float]:
+def _project(
+    mu: float, reserve: float, normal: float, x: float, y: float
+) -> tuple[float, float, float]:
     """The point of |(x, y)| <= mu (a + reserve), a >= 0, that is nearest to (a, x, y)."""
     size = math.sqrt(x * x + y * y)
-    height = a
-    if not size <= mu * (a + reserve):  # NaN stays
-        height = (a + reserve + mu * size) / (1.0 + mu * mu) - reserve
+    height = normal
+    if not size <= mu * (normal + reserve):  # NaN stays
+        height = (normal + reserve + mu * size) / (1.0 + mu * mu) - reserve
     if height < 0.0:  # the cone's own nearest point lies behind its flat face
         height = 0.0
     bound = mu * (height + reserve)

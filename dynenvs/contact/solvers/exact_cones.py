@@ -1,4 +1,4 @@
-"""From the pyramid's answer to the exact cone's, in the step; compiled apart, when first needed."""
+"""From the pyramid's answer to the exact cone's: a unit of its own, compiled when first needed."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ def solve_on_cones(w: WorldView, count: int, rows: int, scale: float, start: int
     """Impulses and velocities of the rows of `count` blocks on the exact cones; returns the status.
 
     scale: the certificate's velocity scale [m/s]
-    start: as of `solve_cones`; of the last step's impulses, those in `w.impulse_row`, it is told by
-        `w.status`, if not COLD or BRIEF
+    start: as of `solve_cones`; if not COLD or BRIEF, `w.status` says which it is of the last step's
+        impulses, those in `w.impulse_row`
     The impulses that stand in `w.impulse_row` stay if they hold already; residual to `w.answer`.
     """
     problem = open_problem(w, polygon_of(w), count, rows, scale)
     report = w.answer[0]
+    # Which method solved the last step's rows tells with which one to begin
     if start >= WARM:
-        start = WARM_MULTIPLIERS if w.status[0].rung == MULTIPLIERS else WARM
+        start = WARM_MULTIPLIERS if w.status[0].stage == MULTIPLIERS else WARM
     answer, scratch = open_answer(w), open_scratch(w)
     report.residual, iterations, best = solve_cones(problem, answer, scratch, start)
     if start >= WARM:
-        w.status[0].rung = MULTIPLIERS if best == WARM_MULTIPLIERS else CONES
+        w.status[0].stage = MULTIPLIERS if best == WARM_MULTIPLIERS else CONES
     report.sweeps += iterations
     if report.residual <= CERTIFIED_RESIDUAL:
         return CERTIFIED

@@ -82,16 +82,18 @@ def list_variables(problem: ContactProblem, variables: Records) -> int:
 
 
 @inlined
-def _list_block(problem: ContactProblem, i: int, variables: Records, count: int) -> int:
-    """Variables of block i after `count` others, but for those that nothing moves (A_kk = 0)."""
-    h, block, G = problem.polygon[0], problem.blocks[i], problem.G
+def _list_block(problem: ContactProblem, index: int, variables: Records, count: int) -> int:
+    """Variables of a block after `count` others, but for those that nothing moves (A_kk = 0)."""
+    h, block, G = problem.polygon[0], problem.blocks[index], problem.G
     if not G[block.row, block.row] > 0.0:
         return count
+    # A dry joint: how far it is above its lower bound, and the slack to the upper one
     if block.dry != 0:
-        count = _add(variables, count, DIRECTION, i, block.row, 1.0, 0.0)
-        return _add(variables, count, SLACK, i, 0, 0.0, 0.0)
-    count = _add(variables, count, NORMAL, i, block.row, 1.0, 0.0)
+        count = _add(variables, count, DIRECTION, index, block.row, 1.0, 0.0)
+        return _add(variables, count, SLACK, index, 0, 0.0, 0.0)
+    count = _add(variables, count, NORMAL, index, block.row, 1.0, 0.0)
     slack = False
+    # Directions along which no impulse moves anything have no variable
     for k in range(h.directions if block.tangents > 0 else 0):
         t = block.row + 1
         c, s = h.cosines[k], h.sines[k]
@@ -99,18 +101,18 @@ def _list_block(problem: ContactProblem, i: int, variables: Records, count: int)
         if s != 0.0:
             self_coupling += 2 * c * s * G[t, t + 1] + s * s * G[t + 1, t + 1]
         if self_coupling > NIL * G[block.row, block.row]:
-            count = _add(variables, count, DIRECTION, i, t, c, s)
+            count = _add(variables, count, DIRECTION, index, t, c, s)
             slack = True
-    return _add(variables, count, SLACK, i, 0, 0.0, 0.0) if slack else count
+    return _add(variables, count, SLACK, index, 0, 0.0, 0.0) if slack else count
 
 
 @inlined
 def _add(
-    variables: Records, count: int, kind: int, block: int, row: int, c: float, s: float
+    variables: Records, count: int, kind: int, block: int, row: int, cosine: float, sine: float
 ) -> int:
     variable = variables[count]
     variable.kind, variable.block, variable.row = kind, block, row
-    variable.c, variable.s = c, s
+    variable.c, variable.s = cosine, sine
     return count + 1
 
 
@@ -120,9 +122,11 @@ def fill(problem: ContactProblem, variables: Records, count: int, A: Floats, b: 
     blocks, G, bias = problem.blocks, problem.G, problem.bias
     for i in range(count):
         row = variables[i]
+        # What impulses in reserve add to the friction bound; the rest of it stands in A
         if row.kind == SLACK:
             block = blocks[row.block]
             b[i] = block.reserve * (2.0 if block.dry != 0 else block.friction)
+        # Velocity along the row's direction, while dry joints push with their lower bounds
         else:
             b[i] = row.c * bias[row.row]
             if row.s != 0.0:
@@ -146,22 +150,24 @@ def _pull_of_bounds(row: Any, problem: ContactProblem) -> float:
 
 
 @inlined
-def _entry(a: Any, b: Any, blocks: Records, G: Floats) -> float:
+def _entry(first: Any, second: Any, blocks: Records, G: Floats) -> float:
     """A_ij of two variables."""
-    if a.kind == SLACK or b.kind == SLACK:
-        if a.kind == b.kind or a.block != b.block:
+    # A slack meets its own block's variables alone
+    if first.kind == SLACK or second.kind == SLACK:
+        if first.kind == second.kind or first.block != second.block:
             return 0.0
-        if b.kind == SLACK:
-            return 1.0 if a.kind == DIRECTION else 0.0
-        return blocks[a.block].friction if b.kind == NORMAL else -1.0
-    r, c = a.row, b.row
-    value = a.c * b.c * G[r, c]
-    if a.s != 0.0:
-        value += a.s * b.c * G[r + 1, c]
-    if b.s != 0.0:
-        value += a.c * b.s * G[r, c + 1]
-        if a.s != 0.0:
-            value += a.s * b.s * G[r + 1, c + 1]
+        if second.kind == SLACK:
+            return 1.0 if first.kind == DIRECTION else 0.0
+        return blocks[first.block].friction if second.kind == NORMAL else -1.0
+    # d_i^T G d_j over the one or two rows of either direction
+    r, c = first.row, second.row
+    value = first.c * second.c * G[r, c]
+    if first.s != 0.0:
+        value += first.s * second.c * G[r + 1, c]
+    if second.s != 0.0:
+        value += first.c * second.s * G[r, c + 1]
+        if first.s != 0.0:
+            value += first.s * second.s * G[r + 1, c + 1]
     return float(value)
 
 
@@ -173,6 +179,7 @@ def _collect(
     p, u = answer.p, answer.u
     for r in range(problem.rows):
         p[r] = 0.0
+    # A dry joint's variable counts from its lower bound
     for i in range(problem.n):
         block = problem.blocks[i]
         if block.dry != 0 and problem.G[block.row, block.row] > 0.0:
@@ -199,5 +206,6 @@ def choose_modes(problem: ContactProblem, answer: ContactAnswer) -> None:
         block.mode = OPEN
         if block.dry != 0:
             p[block.row] = within(block.reserve, p[block.row])  # rounding
+        # Pressed, or held: its impulse, as a velocity, is the larger one of the pair
         if (block.dry != 0 and g > 0.0) or p[block.row] * g > u[block.row]:
             block.mode, _, _ = nearest_mode(problem.polygon, block, problem.G, p, u)

@@ -33,78 +33,101 @@ def variables_of(polygon: Records, block: Any) -> int:
 
 
 @inlined
-def second(tangents: int, x: Floats, t: int) -> float:
-    """Entry of a contact's second tangent, if it has one; its first is at t."""
-    return float(x[t + 1]) if tangents == 2 else 0.0
+def second(tangents: int, vector: Floats, tangent: int) -> float:
+    """Entry of a contact's second tangent, if it has one; its first is at `tangent`."""
+    return float(vector[tangent + 1]) if tangents == 2 else 0.0
 
 
 @inlined
 def start_block(
-    polygon: Records, block: Any, scale: float, vectors: Floats, v: int, p: Floats, u: Floats
+    polygon: Records,
+    block: Any,
+    scale: float,
+    vectors: Floats,
+    v: int,
+    impulses: Floats,
+    velocities: Floats,
 ) -> None:
-    """A contact's variables, from v on, as they suit its impulse p and its velocity u."""
+    """A contact's variables, from v on, as they suit its impulse and its velocity."""
     directions = polygon[0].directions
     r, t = block.row, block.row + 1
     z, w = vectors[Z], vectors[W]
+    # A dry joint starts in the middle between its bounds
     if block.dry != 0:
-        p[r] = 0.0
+        impulses[r] = 0.0
         z[v] = z[v + 1] = block.reserve
-        w[v], w[v + 1] = scale + max(u[r], 0.0), scale + max(-u[r], 0.0)
+        w[v], w[v + 1] = scale + max(velocities[r], 0.0), scale + max(-velocities[r], 0.0)
         return
-    z[v], w[v] = p[r] if p[r] > 0.0 else scale, max(u[r], scale)
+    # Both of a pair at least at the scale: no product starts at zero
+    z[v], w[v] = impulses[r] if impulses[r] > 0.0 else scale, max(velocities[r], scale)
     if block.tangents > 0:
-        x, y = u[t], second(block.tangents, u, t)
+        x, y = velocities[t], second(block.tangents, velocities, t)
+        # Above the largest slip, so that w starts positive along all directions
         sigma = scale + strongest(polygon, x, y)
         for k in range(directions):
             z[v + 1 + k] = 0.5 * block.friction * z[v] / directions
             slip = polygon[0].cosines[k] * x + polygon[0].sines[k] * y
             w[v + 1 + k] = slip + sigma
         z[v + 1 + directions] = sigma
+        # What half of the friction leaves of its bound
         w[v + 1 + directions] = block.friction * (0.5 * z[v] + block.reserve)
 
 
 @inlined
-def sum_directions(polygon: Records, vectors: Floats, v: int, e: Any) -> tuple[float, float, float]:
-    """Sums over a contact's directions into e; v: its first variable.  Returns S - slope s s^T."""
+def sum_directions(
+    polygon: Records, vectors: Floats, v: int, eliminated: Any
+) -> tuple[float, float, float]:
+    """Sums over a contact's directions into `eliminated`; returns S - slope s s^T.
+
+    v: its first variable
+    """
     directions = polygon[0].directions
-    e.x = e.y = e.total = 0.0
+    eliminated.x = eliminated.y = eliminated.total = 0.0
     xx = xy = yy = 0.0
+    # A direction gives way as z / w, like a spring in parallel with the others
     for k in range(directions):
         x, y = polygon[0].cosines[k], polygon[0].sines[k]
         weight = vectors[Z, v + 1 + k] / vectors[W, v + 1 + k]
         vectors[WEIGHT, v + 1 + k] = weight
-        e.total += weight
-        e.x += weight * x
-        e.y += weight * y
+        eliminated.total += weight
+        eliminated.x += weight * x
+        eliminated.y += weight * y
         xx += weight * x * x
         xy += weight * x * y
         yy += weight * y * y
     last = v + 1 + directions
-    e.slope = vectors[Z, last] / (vectors[W, last] + vectors[Z, last] * e.total)
-    xx -= e.slope * e.x * e.x
-    xy -= e.slope * e.x * e.y
-    yy -= e.slope * e.y * e.y
+    # sigma is eliminated as well: a term of rank one
+    eliminated.slope = vectors[Z, last] / (vectors[W, last] + vectors[Z, last] * eliminated.total)
+    xx -= eliminated.slope * eliminated.x * eliminated.x
+    xy -= eliminated.slope * eliminated.x * eliminated.y
+    yy -= eliminated.slope * eliminated.y * eliminated.y
     return xx, xy, yy
 
 
 @inlined
-def invert_sums(tangents: int, xx: float, xy: float, yy: float, e: Any) -> None:
+def invert_sums(tangents: int, xx: float, xy: float, yy: float, eliminated: Any) -> None:
     """The inverse of S - slope s s^T, for a contact with one tangent or two."""
     if tangents == 1:
-        e.xx, e.xy, e.yy = 1.0 / xx, 0.0, 0.0
+        eliminated.xx, eliminated.xy, eliminated.yy = 1.0 / xx, 0.0, 0.0
     else:
         area = xx * yy - xy * xy
-        e.xx, e.xy, e.yy = yy / area, -xy / area, xx / area
+        eliminated.xx, eliminated.xy, eliminated.yy = yy / area, -xy / area, xx / area
 
 
 @inlined
 def change_alone(
-    polygon: Records, block: Any, e: Any, vectors: Floats, v: int, target: float, u: Floats
+    polygon: Records,
+    block: Any,
+    eliminated: Any,
+    vectors: Floats,
+    v: int,
+    target: float,
+    velocities: Floats,
 ) -> tuple[float, float]:
     """What a contact's tangential impulse would change by at constant velocity and pressure."""
     directions = polygon[0].directions
     t = block.row + 1
-    u1, u2 = u[t], second(block.tangents, u, t)
+    u1, u2 = velocities[t], second(block.tangents, velocities, t)
     last = v + 1 + directions
     sigma, rest = vectors[Z, last], vectors[W, last]
     x = y = total = 0.0
@@ -115,26 +138,30 @@ def change_alone(
         # What the impulse would change by alone
         alone = (target - vectors[SECOND, at]) / w - vectors[Z, at] - vectors[WEIGHT, at] * defect
         vectors[ALONE, at], vectors[DEFECT, at] = alone, defect
+        # sigma moves first; the changes along the directions follow from its
         total += alone
         x += alone * c
         y += alone * s
+    # sigma's own equation, put into those of the directions
     wanted = target - sigma * rest - vectors[SECOND, last]
-    e.rate = (wanted + sigma * total) / (rest + sigma * e.total)
-    x -= e.x * e.rate
-    y -= e.y * e.rate
+    eliminated.rate = (wanted + sigma * total) / (rest + sigma * eliminated.total)
+    x -= eliminated.x * eliminated.rate
+    y -= eliminated.y * eliminated.rate
     return x, y
 
 
 @inlined
 def spread(
-    polygon: Records, block: Any, e: Any, vectors: Floats, v: int, x: Floats, du: Floats
+    polygon: Records, block: Any, eliminated: Any, vectors: Floats, v: int, dp: Floats, du: Floats
 ) -> None:
     """Changes of a contact's impulses along the directions and of sigma."""
     directions = polygon[0].directions
     t = block.row + 1
     du1, du2 = du[t], second(block.tangents, du, t)
-    pressed = block.friction * x[block.row]
-    change = e.rate - e.slope * (pressed + e.x * du1 + e.y * du2)
+    pressed = block.friction * dp[block.row]
+    change = eliminated.rate - eliminated.slope * (
+        pressed + eliminated.x * du1 + eliminated.y * du2
+    )
     total = 0.0
     for k in range(directions):
         at = v + 1 + k
@@ -147,10 +174,12 @@ def spread(
 
 
 @inlined
-def push_from_bounds(vectors: Floats, v: int, target: float, u: float) -> tuple[float, float]:
-    """Of a dry joint: (e, d) with dp = (e - du) / d; u: its velocity."""
+def push_from_bounds(
+    vectors: Floats, v: int, target: float, velocity: float
+) -> tuple[float, float]:
+    """Of a dry joint: (e, d) with dp = (e - du) / d; velocity: its velocity."""
     low, high = vectors[Z, v], vectors[Z, v + 1]
-    e = (target - vectors[SECOND, v]) / low - (target - vectors[SECOND, v + 1]) / high - u
+    e = (target - vectors[SECOND, v]) / low - (target - vectors[SECOND, v + 1]) / high - velocity
     return e, vectors[W, v] / low + vectors[W, v + 1] / high
 
 

@@ -1,7 +1,8 @@
 """The contact problem solved from its inside: the central path's modes, made exact by Newton.
 
 For problems whose modes Newton's method does not find: mostly soles that just hold, where only some
-ways to share the load between corners fit all cones.  Compiled apart, when first needed.
+ways to share the load between corners fit all cones.  A unit of its own, compiled when first
+needed.
 
 Where a leg is nearly straight, its foot cannot meet all of its contacts' targets to the last digit:
 equations that hold all of them have no answer then, and their least-squares one pulls.  The path's
@@ -20,7 +21,7 @@ from dynenvs.contact.assembly.problem import (
     row_velocities,
 )
 from dynenvs.contact.solvers.central_path import follow
-from dynenvs.contact.solvers.newton import settle
+from dynenvs.contact.solvers.newton import converge
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
 from dynenvs.jit.compiled import apart, entry
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, FAILED, WARM_RESIDUAL
@@ -56,14 +57,16 @@ def from_inside(
     """
     n, rows = problem.n, problem.rows
     follow(problem, answer, scratch)
+    # What the path ends with is kept: Newton's equations on its modes may have no answer
     end = scratch.vectors[KEPT]
     for r in range(rows):
         end[r] = answer.p[r]
     for i in range(n):
         modes[i] = problem.blocks[i].mode
-    residual, changes = settle(problem, answer, scratch, CHANGES, True)
+    residual, changes = converge(problem, answer, scratch, CHANGES, True)
     if residual <= WARM_RESIDUAL:
         return residual, changes
+    # Back to the path's end
     for r in range(rows):
         answer.p[r] = end[r]
     row_velocities(problem, answer.p, answer.u)

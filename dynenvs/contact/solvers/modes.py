@@ -33,17 +33,19 @@ def sector(polygon: Records, x: float, y: float) -> int:
     directions = polygon[0].directions
     for k in range(directions - 1):
         c, s = polygon[0].cosines, polygon[0].sines
+        # To the left of direction k and to the right of the next
         if c[k] * y - s[k] * x >= 0.0 and c[k + 1] * y - s[k + 1] * x < 0.0:
             return k
     return int(directions - 1)
 
 
 @inlined
-def split(polygon: Records, k: int, x: float, y: float) -> tuple[float, float]:
-    """(a, b) with (x, y) = a d_k + b d_{k+1}."""
-    after = k + 1 if k + 1 < polygon[0].directions else 0
-    c0, s0 = polygon[0].cosines[k], polygon[0].sines[k]
+def split(polygon: Records, index: int, x: float, y: float) -> tuple[float, float]:
+    """(a, b) with (x, y) = a d_k + b d_{index+1}."""
+    after = index + 1 if index + 1 < polygon[0].directions else 0
+    c0, s0 = polygon[0].cosines[index], polygon[0].sines[index]
     c1, s1 = polygon[0].cosines[after], polygon[0].sines[after]
+    # Cramer's rule; `area` is the sine of the angle between the two directions
     area = c0 * s1 - s0 * c1
     return (x * s1 - y * c1) / area, (c0 * y - s0 * x) / area
 
@@ -58,7 +60,9 @@ def strongest(polygon: Records, x: float, y: float) -> float:
 
 
 @kernel
-def list_unknowns(polygon: Records, blocks: Records, n: int, unknowns: Records) -> tuple[int, bool]:
+def list_unknowns(
+    polygon: Records, blocks: Records, total: int, unknowns: Records
+) -> tuple[int, bool]:
     """List the unknowns and equations of all blocks' modes.
 
     Returns how many there are, and whether nothing slips: then their system is symmetric.
@@ -66,7 +70,7 @@ def list_unknowns(polygon: Records, blocks: Records, n: int, unknowns: Records) 
     count = 0
     symmetric = True
     directions = polygon[0].directions
-    for i in range(n):
+    for i in range(total):
         block = blocks[i]
         if block.mode == OPEN:
             continue
@@ -77,11 +81,13 @@ def list_unknowns(polygon: Records, blocks: Records, n: int, unknowns: Records) 
         if block.dry != 0:  # slips: its impulse is a bound
             continue
         symmetric = False
+        # It slips: one unknown along the edge of the pyramid that opposes the slip
         edge = block.mode >= SLIP + directions
         k = block.mode - SLIP - (directions if edge else 0)
         mu, c, s = block.friction, polygon[0].cosines, polygon[0].sines
         count = _unknown(unknowns, count, block.row, mu * c[k], mu * s[k], block.row)
         if edge:
+            # Between two directions: one along each of their edges, and both slip alike
             after = k + 1 if k + 1 < directions else 0
             row = block.row
             count = _unknown(unknowns, count, row, mu * c[after], mu * s[after], row + 1)
@@ -92,11 +98,13 @@ def list_unknowns(polygon: Records, blocks: Records, n: int, unknowns: Records) 
 
 
 @inlined
-def _unknown(unknowns: Records, count: int, column: int, c: float, s: float, equation: int) -> int:
+def _unknown(
+    unknowns: Records, count: int, column: int, cosine: float, sine: float, equation: int
+) -> int:
     unknown = unknowns[count]
     unknown.column = column
-    unknown.c = c
-    unknown.s = s
+    unknown.c = cosine
+    unknown.s = sine
     unknown.equation = equation
     unknown.combined = 0
     return count + 1
@@ -124,15 +132,18 @@ def update_modes(problem: ContactProblem, answer: ContactAnswer, slack: float) -
                 block.mode = mode
                 changed += 1
             continue
+        # The normal first: what is open and closes, or presses and would pull
         normal = p[r]
         if block.mode == OPEN:
             if u[r] >= -slack:
                 continue
+            # As if it stopped alone: the friction that it would have decides what it does then
             normal = -u[r] / g
         elif normal < -slack / g:
             block.mode = OPEN
             changed += 1
             continue
+        # Then friction, within what the normal impulse allows
         mode = STICK
         if block.tangents == 1:
             mode = _line(block, G, normal, slack, p, u)
@@ -145,41 +156,47 @@ def update_modes(problem: ContactProblem, answer: ContactAnswer, slack: float) -
 
 
 @inlined
-def dry_mode(block: Any, g: float, slack: float, p: float, u: float) -> int:
-    """Mode of a dry joint after that in which it has the impulse p and the velocity u.
+def dry_mode(block: Any, response: float, slack: float, impulse: float, velocity: float) -> int:
+    """Mode of a dry joint after that in which it has the `impulse` and the `velocity`.
 
-    g: velocity that a unit of impulse gives it
+    response: velocity that a unit of impulse gives it
     """
+    # Slipping ends where the velocity turns round; sticking where the impulse leaves the bound
     if block.mode == SLIP:
-        return SLIP if u <= slack else STICK
+        return SLIP if velocity <= slack else STICK
     if block.mode == SLIP + 1:
-        return SLIP + 1 if u >= -slack else STICK
-    if abs(p) <= block.reserve + slack / g:
+        return SLIP + 1 if velocity >= -slack else STICK
+    if abs(impulse) <= block.reserve + slack / response:
         return STICK
-    return SLIP if p > 0.0 else SLIP + 1
+    return SLIP if impulse > 0.0 else SLIP + 1
 
 
 @inlined
-def give_bounds(blocks: Records, n: int, p: Floats) -> None:
+def give_bounds(blocks: Records, total: int, impulses: Floats) -> None:
     """Dry joints that slip have their bounds for impulses."""
-    for i in range(n):
+    for i in range(total):
         block = blocks[i]
         if block.dry != 0 and block.mode >= SLIP:
-            p[block.row] = block.reserve if block.mode == SLIP else -block.reserve
+            impulses[block.row] = block.reserve if block.mode == SLIP else -block.reserve
 
 
 @inlined
-def _line(block: Any, G: Floats, normal: float, slack: float, p: Floats, u: Floats) -> int:
+def _line(
+    block: Any, G: Floats, normal: float, slack: float, impulses: Floats, velocities: Floats
+) -> int:
     """Mode of a pressing contact with one tangent: directions + and - (modes SLIP and SLIP + 1)."""
+    # Slip in one of both ways goes on as long as its velocity does not turn round
     t = block.row + 1
-    if block.mode == SLIP and u[t] <= slack:
+    if block.mode == SLIP and velocities[t] <= slack:
         return SLIP
-    if block.mode == SLIP + 1 and u[t] >= -slack:
+    if block.mode == SLIP + 1 and velocities[t] >= -slack:
         return SLIP + 1
+    # A direction without inertia is scaled like the normal
     g = G[t, t] if G[t, t] > 0.0 else G[t - 1, t - 1]
-    x = p[t]
+    x = impulses[t]
     if block.mode == OPEN:
-        x -= u[t] / g
+        x -= velocities[t] / g
+    # After slipping it tries to stick first: whether friction suffices shows with that answer
     if block.mode >= SLIP or abs(x) <= block.friction * normal + slack / g:
         return STICK
     return SLIP if x > 0.0 else SLIP + 1
@@ -187,7 +204,13 @@ def _line(block: Any, G: Floats, normal: float, slack: float, p: Floats, u: Floa
 
 @inlined
 def _polygon(
-    polygon: Records, block: Any, G: Floats, normal: float, slack: float, p: Floats, u: Floats
+    polygon: Records,
+    block: Any,
+    G: Floats,
+    normal: float,
+    slack: float,
+    impulses: Floats,
+    velocities: Floats,
 ) -> int:
     """Mode of a pressing contact with two tangents."""
     t = block.row + 1
@@ -196,7 +219,8 @@ def _polygon(
     if not g > 0.0:
         g = G[t - 1, t - 1]
     bound = block.friction * normal
-    x, y = p[t], p[t + 1]
+    x, y = impulses[t], impulses[t + 1]
+    # Sticking holds within the polygon: most impulses lie well inside, which is quick to see
     if block.mode == STICK:
         if _well_inside(polygon, bound, x, y):
             return STICK
@@ -204,16 +228,19 @@ def _polygon(
         if a + b <= bound + slack / g:
             return STICK
     elif block.mode != OPEN:
+        # Slip along direction k holds as long as no other direction is steeper, and an edge as long
+        # as both of its impulses push
         edge = block.mode >= SLIP + directions
         k = block.mode - SLIP - (directions if edge else 0)
-        sigma = -polygon[0].cosines[k] * u[t] - polygon[0].sines[k] * u[t + 1]
-        holds = sigma >= strongest(polygon, u[t], u[t + 1]) - slack
+        sigma = -polygon[0].cosines[k] * velocities[t] - polygon[0].sines[k] * velocities[t + 1]
+        holds = sigma >= strongest(polygon, velocities[t], velocities[t + 1]) - slack
         if edge:
             a, b = split(polygon, k, x, y)
             holds = holds and min(a, b) >= -slack / g
         if holds:
             return int(block.mode)
-    mode, _, _ = nearest(polygon, bound, x - u[t] / g, y - u[t + 1] / g)
+    # Otherwise the mode of the projection
+    mode, _, _ = nearest(polygon, bound, x - velocities[t] / g, y - velocities[t + 1] / g)
     return mode
 
 
@@ -233,6 +260,7 @@ def nearest(polygon: Records, bound: float, x: float, y: float) -> tuple[int, fl
     a, b = split(polygon, k, x, y)
     if a + b <= bound:
         return STICK, x, y
+    # Beyond the edge between directions k and k + 1: the nearest point of it, or a corner
     after = k + 1 if k + 1 < directions else 0
     c0, s0 = polygon[0].cosines[k], polygon[0].sines[k]
     ex, ey = polygon[0].cosines[after] - c0, polygon[0].sines[after] - s0
@@ -249,7 +277,7 @@ def nearest(polygon: Records, bound: float, x: float, y: float) -> tuple[int, fl
 
 @inlined
 def nearest_mode(
-    polygon: Records, block: Any, G: Floats, p: Floats, u: Floats
+    polygon: Records, block: Any, G: Floats, impulses: Floats, velocities: Floats
 ) -> tuple[int, float, float]:
     """Mode of a contact that presses, and the tangential impulse that it has in this mode.
 
@@ -258,17 +286,20 @@ def nearest_mode(
     """
     r, t = block.row, block.row + 1
     if block.dry != 0:
-        y = p[r] - u[r] / G[r, r]
+        y = impulses[r] - velocities[r] / G[r, r]
         return (STICK if abs(y) <= block.reserve else (SLIP if y > 0.0 else SLIP + 1)), 0.0, 0.0
-    bound = block.friction * (p[r] + block.reserve)
+    # With the reserve: in the second half of an impact friction sees both impulses
+    bound = block.friction * (impulses[r] + block.reserve)
     if block.tangents == 2:
         g = max(G[t, t], G[t + 1, t + 1])
         g = g if g > 0.0 else G[r, r]
-        return nearest(polygon, bound, p[t] - u[t] / g, p[t + 1] - u[t + 1] / g)
+        return nearest(
+            polygon, bound, impulses[t] - velocities[t] / g, impulses[t + 1] - velocities[t + 1] / g
+        )
     mode, x = STICK, 0.0
     if block.tangents == 1:
         g = G[t, t] if G[t, t] > 0.0 else G[r, r]
-        x = p[t] - u[t] / g
+        x = impulses[t] - velocities[t] / g
         if abs(x) > bound:
             mode = SLIP if x > 0.0 else SLIP + 1
             x = bound if x > 0.0 else -bound

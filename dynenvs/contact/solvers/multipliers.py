@@ -71,8 +71,9 @@ def multiply(
     """
     rows, p = problem.rows, answer.p
     kept, held_p = scratch.vectors[BEST], scratch.vectors[HELD]
+    # G = A^T A: however redundant the rows are, z has only as many entries as its rank
     size = find_root(problem.G, rows, scratch.roots, scratch.right)
-    residual = _judge(problem, answer, law)
+    residual = _certify(problem, answer, law)
     best = held = residual
     _copy(rows, p, kept)
     _copy(rows, p, held_p)
@@ -84,16 +85,17 @@ def multiply(
         last = residual
         done, steps = _round(problem, answer, scratch, law, size, penalty, residual)
         used += steps
-        residual = _judge(problem, answer, law)
+        residual = _certify(problem, answer, law)
         slow = not residual < SLOW * best
         if residual < best:
             best = residual
             _copy(rows, p, kept)
+        # Certified, and no longer quickly better
         if best <= CERTIFIED_RESIDUAL and slow:
             break
         if not done and not residual < SLOW * held:  # back to the last round that was solved
             _copy(rows, held_p, p)
-            residual = _judge(problem, answer, law)
+            residual = _certify(problem, answer, law)
             cap, penalty = softer(penalty, CAP), softer(penalty, BACK)
             continue
         # It has gained: stiffer; or it is lost: back to the best
@@ -101,16 +103,16 @@ def multiply(
         cap = min(LOOSEN * cap, STIFFEST)
         if not residual < LOST * best:
             _copy(rows, kept, p)
-            residual = _judge(problem, answer, law)
+            residual = _certify(problem, answer, law)
             penalty = softer(penalty, FAR_BACK)
         held = residual
         _copy(rows, p, held_p)
     _copy(rows, kept, p)
-    return _judge(problem, answer, law), used
+    return _certify(problem, answer, law), used
 
 
 @inlined
-def _judge(problem: ContactProblem, answer: ContactAnswer, law: int) -> float:
+def _certify(problem: ContactProblem, answer: ContactAnswer, law: int) -> float:
     """The velocities that the impulses give, and the natural residual of both."""
     row_velocities(problem, answer.p, answer.u)
     if law == CONE:
@@ -136,6 +138,7 @@ def _round(
     size: entries of z
     Returns whether that was solved, and the factorisations.
     """
+    # Far from an answer the slip is held: then the round minimises a convex function
     p, slip, z, A = answer.p, scratch.vectors[SLIP], scratch.vectors[AT], scratch.roots
     for i in range(problem.n):
         block = problem.blocks[i]
@@ -144,10 +147,12 @@ def _round(
             slip[i] = block.friction * block.slip
             if block.moments > 0:
                 slip[i] += turning(coefficients(block), six(block, answer.u))
+    # z that belongs to the impulses at hand
     for a in range(size):
         z[a] = 0.0
         for r in range(problem.rows):
             z[a] += A[a, r] * p[r]
+    # A round need not be solved better than the problem is so far
     target = 0.05 * min(residual, 1.0) * problem.scale
     off = _miss(problem, answer, scratch, law, size, penalty)
     used, least, idle = 0, off, 0
@@ -158,6 +163,7 @@ def _round(
             break
         substitute(scratch.K, size, scratch.order, scratch.right, scratch.x)
         off = _search(problem, answer, scratch, law, size, penalty)
+        # Rounding may leave nothing to gain: a few idle steps end the round
         idle += 1
         if off < 0.5 * least:
             least, idle = off, 0
@@ -178,15 +184,18 @@ def _miss(
     """
     A, rows, u = scratch.roots, problem.rows, answer.u
     trial, off, z = scratch.vectors[TRIAL], scratch.vectors[OFF], scratch.vectors[AT]
+    # u = bias + A^T z
     _copy(rows, problem.bias, u)
     for a in range(size):
         for r in range(rows):
             u[r] += A[a, r] * z[a]
+    # The law of each block at these velocities
     for i in range(problem.n):
         _project(problem, answer, scratch, law, i, penalty)
         block, at = problem.blocks[i], WORDS * i + IMPULSE
         for k in range(rows_of(block)):
             trial[block.row + k] = scratch.laws[at + _place(block, k)]
+    # What z misses is measured as a velocity of the rows, A^T off
     misses = scratch.x
     for r in range(rows):
         misses[r] = 0.0
@@ -205,13 +214,15 @@ def _miss(
 
 @inlined
 def _project(
-    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, law: int, i: int,
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, law: int, index: int,
     penalty: float,
 ) -> None:  # fmt: skip
-    """The law of block i at the velocities u, into its words of `laws`."""
-    block, G, p, u = problem.blocks[i], problem.G, answer.p, answer.u
-    r, held = block.row, scratch.vectors[SLIP, i]
-    out = scratch.laws[WORDS * i : WORDS * (i + 1)]
+    """The law of block `index` at the velocities u, into its words of `laws`."""
+    # The words of this block in `laws`: the derivative first, then the impulses
+    block, G, p, u = problem.blocks[index], problem.G, answer.p, answer.u
+    r, held = block.row, scratch.vectors[SLIP, index]
+    out = scratch.laws[WORDS * index : WORDS * (index + 1)]
+    # The mean of its diagonal in G: rho is a penalty in units of the mass that it feels
     mass = 0.0
     for k in range(r, r + 1 + block.tangents):
         mass += G[k, k] / (1 + block.tangents)
@@ -238,15 +249,16 @@ def _project(
 
 
 @inlined
-def _place(block: Any, k: int) -> int:
+def _place(block: Any, row: int) -> int:
     """Where the k-th of a block's rows stands among the six of `dynenvs.contact.law.moments`."""
-    return k if k <= block.tangents else 3 + k - 1 - block.tangents
+    return row if row <= block.tangents else 3 + row - 1 - block.tangents
 
 
 @kernel
 def _linearise(problem: ContactProblem, scratch: Scratch, size: int) -> None:
     """1 + A W A^T, transposed, and -off: Newton's equations for z."""
     A, K, laws, step = scratch.roots, scratch.K, scratch.laws, scratch.x
+    # The unit matrix; the blocks add to it
     for a in range(size):
         for b in range(size):
             K[a, b] = 0.0
@@ -281,6 +293,7 @@ def _search(
     z, start, step = scratch.vectors[AT], scratch.vectors[START], scratch.right
     for a in range(size):
         start[a], step[a] = z[a], scratch.x[a]
+    # The slope falls along the way, but not evenly: the law has kinks
     first = _slope(scratch, size)
     low, low_slope = 0.0, first
     high, high_slope = 0.0, 0.0
@@ -291,8 +304,10 @@ def _search(
             z[a] = start[a] + part * step[a]
         off = _miss(problem, answer, scratch, law, size, penalty)
         slope = _slope(scratch, size)
+        # Far enough: half of the slope is gone, or the full step does not overshoot
         if abs(slope) <= 0.5 * abs(first) or (part == 1.0 and slope <= 0.0):
             break
+        # The root lies between `low` and `high`: false position, kept off both ends
         if slope > 0.0:
             high, high_slope = part, slope
         else:

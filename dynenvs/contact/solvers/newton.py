@@ -37,7 +37,9 @@ from dynenvs.memory.records import MODES, PATCHES, SWEEPS
 
 HOLDS = 2  # tries of soles as wholes: one that would be pulled down parts
 CHANGES = 4  # of modes, from the last ones
-ROUNDS = 3  # of Gauss-Seidel where that does not settle, each with twice the sweeps of the last ...
+ROUNDS = (
+    3  # of Gauss-Seidel where that does not converge, each with twice the sweeps of the last ...
+)
 PLANAR_ROUNDS = 1  # Lemke's method is quick there
 RELAXATIONS = 12  # ... and the first with these
 TRIES = 2  # changes of modes after each
@@ -54,43 +56,45 @@ def newton(
     """Solve by contact modes; the blocks' modes are where it starts, and become the answer's.
 
     mixed: the modes to start from are not worth a try: start with Gauss-Seidel
-    Returns (natural residual of the LCP, infinite if the modes did not settle; systems solved).
+    Returns (natural residual of the LCP, infinite if the modes did not converge; systems solved).
     """
     residual, solves = math.inf, 0
     # Of a walk's guesses nearly all are right; this one costs a fraction of what follows
     if any_sole(problem.blocks, problem.n):  # without, not even the call is worth its time
-        answer.asked[PATCHES] += 1
+        answer.called[PATCHES] += 1
         while solves < HOLDS and hold_soles(problem, answer, scratch, EXACT * problem.scale):
             solves += 1
             if update_modes(problem, answer, SLACK * problem.scale) == 0:
                 residual = _certify(problem, answer)
                 break
         if residual <= WARM_RESIDUAL:
-            answer.answered[PATCHES] += 1
+            answer.solved[PATCHES] += 1
             return residual, solves
+    # Then the modes of the last step, contact by contact
     if not mixed:
-        answer.asked[MODES] += 1
-        residual, solves = settle(problem, answer, scratch, CHANGES, False)
+        answer.called[MODES] += 1
+        residual, solves = converge(problem, answer, scratch, CHANGES, False)
         if residual <= WARM_RESIDUAL:
-            answer.answered[MODES] += 1
+            answer.solved[MODES] += 1
             return residual, solves
-    answer.asked[SWEEPS] += 1
+    # At last Gauss-Seidel from no impulses: each round sweeps longer, and ends in other modes
+    answer.called[SWEEPS] += 1
     for r in range(problem.rows):
         answer.p[r], answer.u[r] = 0.0, problem.bias[r]
     relaxations = RELAXATIONS
     for _ in range(ROUNDS if problem.polygon[0].directions > 2 else PLANAR_ROUNDS):
         relax(problem, answer, relaxations)
         relaxations *= 2
-        residual, used = settle(problem, answer, scratch, TRIES, True)
+        residual, used = converge(problem, answer, scratch, TRIES, True)
         solves += used
         if residual <= WARM_RESIDUAL:
-            answer.answered[SWEEPS] += 1
+            answer.solved[SWEEPS] += 1
             break
     return residual, solves
 
 
 @inlined
-def settle(
+def converge(
     problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, most: int, near: bool
 ) -> tuple[float, int]:
     """Change modes until they hold, `most` times at most; answer as of `newton`.
@@ -104,13 +108,14 @@ def settle(
         k, symmetric = list_unknowns(problem.polygon, problem.blocks, problem.n, unknowns)
         if not _factorise(problem, scratch, k, symmetric):
             return math.inf, change
+        # From no impulses at all the least ones come out, of all that give the same motion
         for r in range(rows):
             p[r] = p[r] if near and change == 1 else 0.0
         give_bounds(problem.blocks, problem.n, p)
         row_velocities(problem, p, u)
         solves = 0
-        settled = False
-        # Modes that are far from right show after one solve; the others are judged by exact values
+        converged = False
+        # Modes that are far from right show after one solve; the others are tested on exact values
         for least, slack in ((1, COARSE), (REFINEMENTS, SLACK)):
             while solves < least and _defect(unknowns, k, u, right) > EXACT * scale:
                 if symmetric:
@@ -120,32 +125,35 @@ def settle(
                 _add_impulses(unknowns, k, x, p)
                 row_velocities(problem, p, u)
                 solves += 1
-            settled = update_modes(problem, answer, slack * scale) == 0
-            if not settled:
+            converged = update_modes(problem, answer, slack * scale) == 0
+            if not converged:
                 break
-        if settled:
+        if converged:
             return _certify(problem, answer), change
     return math.inf, most
 
 
 @inlined
-def _factorise(problem: ContactProblem, scratch: Scratch, k: int, symmetric: bool) -> bool:
+def _factorise(problem: ContactProblem, scratch: Scratch, count: int, symmetric: bool) -> bool:
     """Factors of the system of the unknowns, in K; returns whether it has one solution."""
     if symmetric:
-        _gather_symmetric(scratch.unknowns, k, problem.G, scratch.order, scratch.K)
-        factorise_symmetric(scratch.K, k)
+        _gather_symmetric(scratch.unknowns, count, problem.G, scratch.order, scratch.K)
+        factorise_symmetric(scratch.K, count)
         return True
-    _gather(scratch.unknowns, k, problem.G, problem.rows, scratch.x, scratch.K)
-    return factorise(scratch.K, k, scratch.order) > 0.0
+    _gather(scratch.unknowns, count, problem.G, problem.rows, scratch.x, scratch.K)
+    return factorise(scratch.K, count, scratch.order) > 0.0
 
 
 @merged
-def _gather(unknowns: Records, k: int, G: Floats, rows: int, effects: Floats, K: Floats) -> None:
+def _gather(
+    unknowns: Records, count: int, G: Floats, rows: int, effects: Floats, K: Floats
+) -> None:
     """K, transposed: the equations' velocities for a unit of each unknown, and the proximal part.
 
     effects: scratch of shape (rows,), the rows' velocities for a unit of one unknown
     """
-    for b in range(k):
+    for b in range(count):
+        # A slip's unknown carries its friction along, c and s of the normal impulse
         unknown = unknowns[b]
         r, c, s = unknown.column, unknown.c, unknown.s
         for i in range(rows):
@@ -156,7 +164,8 @@ def _gather(unknowns: Records, k: int, G: Floats, rows: int, effects: Floats, K:
         if s != 0.0:
             for i in range(rows):
                 effects[i] += s * G[r + 2, i]
-        for a in range(k):
+        # What each equation sees of that; between two directions it is a combination of both rows
+        for a in range(count):
             equation = unknowns[a]
             e = equation.equation
             K[b, a] = effects[e]
@@ -166,53 +175,53 @@ def _gather(unknowns: Records, k: int, G: Floats, rows: int, effects: Floats, K:
 
 
 @merged
-def _gather_symmetric(unknowns: Records, k: int, G: Floats, columns: Ints, K: Floats) -> None:
+def _gather_symmetric(unknowns: Records, count: int, G: Floats, columns: Ints, K: Floats) -> None:
     """The same where nothing slips: the upper triangle of rows and columns of G."""
-    for a in range(k):
+    for a in range(count):
         columns[a] = unknowns[a].column
-    for a in range(k):
+    for a in range(count):
         own = columns[a]
-        for b in range(a, k):
+        for b in range(a, count):
             K[a, b] = G[own, columns[b]]
         K[a, a] += PROXIMAL * K[a, a]
 
 
 @merged
-def _defect(unknowns: Records, k: int, u: Floats, right: Floats) -> float:
+def _defect(unknowns: Records, count: int, velocities: Floats, right: Floats) -> float:
     """right = -(velocities that must vanish); returns the largest."""
     worst = 0.0
-    for a in range(k):
+    for a in range(count):
         equation = unknowns[a]
-        value = u[equation.equation]
+        value = velocities[equation.equation]
         if equation.combined:
-            value = equation.ec * value + equation.es * u[equation.equation + 1]
+            value = equation.ec * value + equation.es * velocities[equation.equation + 1]
         right[a] = -value
         worst = max(worst, abs(value))
     return worst
 
 
 @merged
-def _add_impulses(unknowns: Records, k: int, x: Floats, p: Floats) -> None:
-    for a in range(k):
+def _add_impulses(unknowns: Records, count: int, solution: Floats, impulses: Floats) -> None:
+    for a in range(count):
         unknown = unknowns[a]
         r = unknown.column
-        p[r] += x[a]
+        impulses[r] += solution[a]
         if unknown.c != 0.0:
-            p[r + 1] += unknown.c * x[a]
+            impulses[r + 1] += unknown.c * solution[a]
         if unknown.s != 0.0:
-            p[r + 2] += unknown.s * x[a]
+            impulses[r + 2] += unknown.s * solution[a]
 
 
 @inlined
-def _clip(blocks: Records, count: int, p: Floats) -> bool:
+def _clip(blocks: Records, count: int, impulses: Floats) -> bool:
     """No contact pulls, not even by roundoff; returns whether any did."""
     clipped = False
     for i in range(count):
         r = blocks[i].row
-        if p[r] < 0.0 and blocks[i].dry == 0:
+        if impulses[r] < 0.0 and blocks[i].dry == 0:
             clipped = True
             for k in range(r, r + 1 + blocks[i].tangents):
-                p[k] = 0.0
+                impulses[k] = 0.0
     return clipped
 
 

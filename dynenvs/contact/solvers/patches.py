@@ -35,11 +35,13 @@ def find_soles(contacts: Records, count: int, blocks: Records) -> None:
     for i in range(count):
         blocks[i].corners = 0
     i = 0
+    # Contacts of one sole stand together, in a group of their own
     while i < count:
         m = 1
         if contacts[i].kind == HALF_SPACE:
             while i + m < count and contacts[i + m].group == contacts[i].group:
                 m += 1
+        # Without friction a corner holds less than the patterns say
         rubs = True
         for k in range(i, i + m):
             rubs = rubs and contacts[k].tangents == 2
@@ -49,20 +51,25 @@ def find_soles(contacts: Records, count: int, blocks: Records) -> None:
 
 
 @inlined
-def _place_corners(contacts: Records, i: int, m: int, blocks: Records) -> None:
-    """Coordinates of m corners from their centre, along the tangents; `corners` if they suffice."""
-    t1, t2, first = contacts[i].t1, contacts[i].t2, contacts[i].point
+def _place_corners(contacts: Records, first: int, corners: int, blocks: Records) -> None:
+    """Coordinates of a sole's corners from their centre, along the tangents.
+
+    Writes the number of corners into the first one's block, if they span an area.
+    """
+    t1, t2, origin = contacts[first].t1, contacts[first].t2, contacts[first].point
+    # Along the tangents, from the first corner on, for the centre is not known yet
     x, y = 0.0, 0.0
-    for k in range(i, i + m):
+    for k in range(first, first + corners):
         block, at = blocks[k], contacts[k].point
         block.x = block.y = 0.0
         for a in range(3):
-            block.x += t1[a] * (at[a] - first[a])
-            block.y += t2[a] * (at[a] - first[a])
-        x += block.x / m
-        y += block.y / m
+            block.x += t1[a] * (at[a] - origin[a])
+            block.y += t2[a] * (at[a] - origin[a])
+        x += block.x / corners
+        y += block.y / corners
+    # Second moments about the centre: corners near a line would leave one tilt undetermined
     xx, xy, yy = 0.0, 0.0, 0.0
-    for k in range(i, i + m):
+    for k in range(first, first + corners):
         block = blocks[k]
         block.x -= x
         block.y -= y
@@ -71,7 +78,7 @@ def _place_corners(contacts: Records, i: int, m: int, blocks: Records) -> None:
         yy += block.y * block.y
     total = xx + yy
     if xx * yy - xy * xy > LEVEL * total * total:
-        blocks[i].corners = m
+        blocks[first].corners = corners
 
 
 @inlined
@@ -109,9 +116,11 @@ def hold_soles(
     """
     blocks, n, rows = problem.blocks, problem.n, problem.rows
     K, p, u = scratch.K, answer.p, answer.u
+    # Too few unknowns to gain from, or too many for the rows of K
     k, alone = _count_unknowns(blocks, n)
     if k == 0 or 2 * k > K.shape[0]:
         return False
+    # Velocities by each unknown, then how these move the unknowns' own motions
     effects = K[k : 2 * k]
     _add_effects(blocks, n, problem.G, rows, effects)
     for a in range(k):
@@ -122,8 +131,10 @@ def hold_soles(
     for r in range(rows):
         p[r] = 0.0
     give_bounds(blocks, n, p)
+    # From no impulses: those of least norm come out
     row_velocities(problem, p, u)
     _bring_to_rest(problem, answer, scratch, k, exact)
+    # The load shared anew has no corner pull, but rounding has moved the soles a little
     if share_loads(problem.polygon, blocks, n, scratch.x, p):
         row_velocities(problem, p, u)
         _bring_to_rest(problem, answer, scratch, k, exact)
@@ -132,19 +143,20 @@ def hold_soles(
 
 @inlined
 def _bring_to_rest(
-    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, k: int, exact: float
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, count: int, exact: float
 ) -> None:
-    """Add what brings u to zero, by the factors K of the k unknowns, to impulses p."""
+    """Add what brings u to zero, by the factors K of the `count` unknowns, to impulses p."""
     blocks, n, right, x = problem.blocks, problem.n, scratch.right, scratch.x
     for _ in range(REFINEMENTS):
+        # The patterns of the velocities are what is left of the motion
         _sum_patterns(blocks, n, answer.u, right)
         worst = 0.0
-        for a in range(k):
+        for a in range(count):
             worst = max(worst, abs(right[a]))
             right[a] = -right[a]
         if not worst > exact:
             break
-        substitute_symmetric(scratch.K, k, right, x)
+        substitute_symmetric(scratch.K, count, right, x)
         _spread(blocks, n, x, answer.p)
         row_velocities(problem, answer.p, answer.u)
 
@@ -160,8 +172,10 @@ def _count_unknowns(blocks: Records, count: int) -> tuple[int, bool]:
     last = 0
     for i in range(count):
         block = blocks[i]
+        # Something slips: this guess has nothing to say
         if block.mode > STICK and block.dry == 0:
             return 0, False
+        # A sole of which a corner does otherwise is no whole
         for j in range(i + 1, i + block.corners):
             if blocks[j].mode != blocks[i].mode:
                 block.corners = 0
@@ -182,6 +196,7 @@ def _add_effects(blocks: Records, count: int, G: Floats, rows: int, effects: Flo
     """Velocities of all rows by a unit of each unknown, shape (unknowns, rows)."""
     a, i = 0, 0
     while i < count:
+        # A sole: one row for each pattern, however many corners it has
         m = blocks[i].corners
         if m > 0:
             _add_sole(blocks, i, m, G, rows, effects[a : a + PATTERNS])
@@ -197,11 +212,14 @@ def _add_effects(blocks: Records, count: int, G: Floats, rows: int, effects: Flo
 
 
 @inlined
-def _add_sole(blocks: Records, i: int, m: int, G: Floats, rows: int, effects: Floats) -> None:
+def _add_sole(
+    blocks: Records, first: int, corners: int, G: Floats, rows: int, effects: Floats
+) -> None:
+    # Sums over the corners of normal and tangential rows, weighted by where they are
     for a in range(PATTERNS):
         for c in range(rows):
             effects[a, c] = 0.0
-    for j in range(i, i + m):
+    for j in range(first, first + corners):
         r, x, y = blocks[j].row, blocks[j].x, blocks[j].y
         for c in range(rows):
             normal, along, across = G[r, c], G[r + 1, c], G[r + 2, c]
@@ -243,7 +261,7 @@ def _sum_patterns(blocks: Records, count: int, values: Floats, sums: Floats) -> 
 
 
 @kernel
-def _spread(blocks: Records, count: int, x: Floats, p: Floats) -> None:
+def _spread(blocks: Records, count: int, solution: Floats, impulses: Floats) -> None:
     """Add the unknowns' patterns to the rows' impulses."""
     a, i = 0, 0
     while i < count:
@@ -251,14 +269,14 @@ def _spread(blocks: Records, count: int, x: Floats, p: Floats) -> None:
         if block.corners > 0:
             for j in range(i, i + block.corners):
                 r, at, up = blocks[j].row, blocks[j].x, blocks[j].y
-                p[r] += x[a] + at * x[a + 1] + up * x[a + 2]
-                p[r + 1] += x[a + 3] - up * x[a + 5]
-                p[r + 2] += x[a + 4] + at * x[a + 5]
+                impulses[r] += solution[a] + at * solution[a + 1] + up * solution[a + 2]
+                impulses[r + 1] += solution[a + 3] - up * solution[a + 5]
+                impulses[r + 2] += solution[a + 4] + at * solution[a + 5]
             a += PATTERNS
             i += block.corners
             continue
         if block.mode == STICK:
             for r in range(block.row, block.row + 1 + block.tangents):
-                p[r] += x[a]
+                impulses[r] += solution[a]
                 a += 1
         i += 1

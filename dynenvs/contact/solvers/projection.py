@@ -28,62 +28,74 @@ Two = tuple[float, float]
 
 @inlined
 def project_contact(
-    cone: int, polygon: Records, c: Any, rho: float, p: Floats, u: Three, held: float, out: Floats,
-    W: Floats,
-) -> None:  # fmt: skip
-    """P(p - rho (u + mu s e_n)) into `out`, shape (3,), and W, shape (9,).
+    cone: int,
+    polygon: Records,
+    constraint: Any,
+    rho: float,
+    p: Floats,
+    u: Three,
+    held: float,
+    out: Floats,
+    derivative: Floats,
+) -> None:
+    """P(p - rho (u + mu s e_n)) into `out`, shape (3,), and its W into `derivative`, shape (9,).
 
     held: mu s, if it is to be taken as given; negative if it follows from u.
     """
+    # Zero first: a mode writes the entries that it has
     for k in range(9):
-        W[k] = 0.0
-    if c.tangents == 0:
+        derivative[k] = 0.0
+    if constraint.tangents == 0:
         a = p[0] - rho * u[0]
         out[0], out[1], out[2] = max(a, 0.0), 0.0, 0.0
-        W[0] = rho if a > 0.0 else 0.0
-    elif c.reserve > 0.0 and (cone == CONE or c.tangents == 1):
-        _project_cut(c, rho, p, u, held, out, W)
-    elif c.reserve > 0.0:
-        _project_cut_pyramid(polygon, c, rho, p, u, held, out, W)
-    elif c.tangents == 1:
-        _project_line(c.friction, rho, p, u, held, out, W)
+        derivative[0] = rho if a > 0.0 else 0.0
+    elif constraint.reserve > 0.0 and (cone == CONE or constraint.tangents == 1):
+        _project_cut(constraint, rho, p, u, held, out, derivative)
+    elif constraint.reserve > 0.0:
+        _project_cut_pyramid(polygon, constraint, rho, p, u, held, out, derivative)
+    elif constraint.tangents == 1:
+        _project_line(constraint.friction, rho, p, u, held, out, derivative)
     elif cone == CONE:
-        _project_cone(c.friction, rho, p, u, held, out, W)
+        _project_cone(constraint.friction, rho, p, u, held, out, derivative)
     else:
-        _project_pyramid(polygon, c.friction, rho, p, u, held, out, W)
+        _project_pyramid(polygon, constraint.friction, rho, p, u, held, out, derivative)
 
 
 @inlined
-def _stick(rho: float, a: float, x: float, y: float, rows: int, W: Floats, out: Floats) -> None:
-    out[0], out[1], out[2] = a, x, y
+def _stick(
+    rho: float, normal: float, x: float, y: float, rows: int, derivative: Floats, out: Floats
+) -> None:
+    out[0], out[1], out[2] = normal, x, y
     for k in range(rows):
-        W[4 * k] = rho
+        derivative[4 * k] = rho
 
 
 @inlined
 def _project_line(
-    mu: float, rho: float, p: Floats, u: Three, held: float, out: Floats, W: Floats
+    mu: float, rho: float, p: Floats, u: Three, held: float, out: Floats, derivative: Floats
 ) -> None:
     """In the plane: two directions."""
     own = held < 0.0
     s = mu * abs(u[1]) if own else held
     a, x = p[0] - rho * (u[0] + s), p[1] - rho * u[1]
+    # Which of the two edges of the cone in the plane is nearer
     sign = 1.0 if x >= 0.0 else -1.0
     if abs(x) <= mu * a:
-        _stick(rho, a, x, 0.0, 2, W, out)
+        _stick(rho, a, x, 0.0, 2, derivative, out)
         if own and u[1] != 0.0:
-            W[1] = rho * mu * (1.0 if u[1] > 0.0 else -1.0)
+            derivative[1] = rho * mu * (1.0 if u[1] > 0.0 else -1.0)
         return
+    # On that edge; its slip and the bias that it causes cancel where they oppose
     total = p[0] - rho * u[0] + mu * sign * p[1]
     total -= rho * (mu * (abs(u[1]) + sign * u[1]) if own else held + mu * sign * u[1])
     sx, sy = _slope_of_slip(own, (u[0], u[1], 0.0))
-    _along(mu, rho, total, sign, 0.0, sx, sy, out, W)
+    _along(mu, rho, total, sign, 0.0, sx, sy, out, derivative)
 
 
 @inlined
 def _along(
     mu: float, rho: float, total: float, cx: float, cy: float, sx: float, sy: float, out: Floats,
-    W: Floats,
+    derivative: Floats,
 ) -> None:  # fmt: skip
     """The projection on the ray (1, mu c), where `total` = (1, mu c) . y; c a unit vector.
 
@@ -93,13 +105,18 @@ def _along(
     if not total > 0.0:
         out[0] = out[1] = out[2] = 0.0
         return
+    # The foot on the ray; (1, mu c) has the length sqrt(1 + mu^2)
     height = total / (1.0 + mu * mu)
     out[0], out[1], out[2] = height, mu * cx * height, mu * cy * height
     share = rho / (1.0 + mu * mu)
     e1, e2 = mu * (cx + sx), mu * (cy + sy)  # of d total / d u over -rho, (1, e)
     for r in range(3):
         d = 1.0 if r == 0 else (mu * cx if r == 1 else mu * cy)
-        W[3 * r], W[3 * r + 1], W[3 * r + 2] = share * d, share * d * e1, share * d * e2
+        derivative[3 * r], derivative[3 * r + 1], derivative[3 * r + 2] = (
+            share * d,
+            share * d * e1,
+            share * d * e2,
+        )
 
 
 @inlined
@@ -111,21 +128,23 @@ def _slope_of_slip(own: bool, u: Three) -> tuple[float, float]:
 
 @inlined
 def _project_cone(
-    mu: float, rho: float, p: Floats, u: Three, held: float, out: Floats, W: Floats
+    mu: float, rho: float, p: Floats, u: Three, held: float, out: Floats, derivative: Floats
 ) -> None:
+    # y = p - rho (u + s e_n), the point that is projected
     own = held < 0.0
     slip = math.sqrt(u[1] * u[1] + u[2] * u[2])
     s = mu * slip if own else held
     a, x, y = p[0] - rho * (u[0] + s), p[1] - rho * u[1], p[2] - rho * u[2]
     size = math.sqrt(x * x + y * y)
     if size <= mu * a:
-        _stick(rho, a, x, y, 3, W, out)
+        _stick(rho, a, x, y, 3, derivative, out)
         if own and slip > 0.0:
-            W[1], W[2] = rho * mu * u[1] / slip, rho * mu * u[2] / slip
+            derivative[1], derivative[2] = rho * mu * u[1] / slip, rho * mu * u[2] / slip
         return
     if not size > 0.0:
         out[0] = out[1] = out[2] = 0.0
         return
+    # On the cone's surface: its height by the normal part and mu times the tangential one
     cx, cy = x / size, y / size
     total = p[0] - rho * u[0]
     if own:  # mu (|y_t| - rho |u_t|)
@@ -134,85 +153,96 @@ def _project_cone(
     else:
         total += mu * size - rho * held
     sx, sy = _slope_of_slip(own, u)
-    _along(mu, rho, total, cx, cy, sx, sy, out, W)
+    _along(mu, rho, total, cx, cy, sx, sy, out, derivative)
     if total > 0.0:  # the ray turns with y
         bend = rho * mu * total / (1.0 + mu * mu) / size
-        W[4] += bend * (1.0 - cx * cx)
-        W[5] -= bend * cx * cy
-        W[7] -= bend * cx * cy
-        W[8] += bend * (1.0 - cy * cy)
+        derivative[4] += bend * (1.0 - cx * cx)
+        derivative[5] -= bend * cx * cy
+        derivative[7] -= bend * cx * cy
+        derivative[8] += bend * (1.0 - cy * cy)
 
 
 @inlined
 def _project_cut(
-    c: Any, rho: float, p: Floats, u: Three, held: float, out: Floats, W: Floats
+    constraint: Any, rho: float, p: Floats, u: Three, held: float, out: Floats, derivative: Floats
 ) -> None:
     """The cone with a normal impulse in reserve, cut off at its flat face (`cone_law.py`)."""
-    mu, reserve, own = c.friction, c.reserve, held < 0.0
+    # As on the whole cone, whose tip is `reserve` below
+    mu, reserve, own = constraint.friction, constraint.reserve, held < 0.0
     slip = math.sqrt(u[1] * u[1] + u[2] * u[2])
     s = mu * slip if own else held
     a, x, y = p[0] - rho * (u[0] + s), p[1] - rho * u[1], p[2] - rho * u[2]
-    if c.tangents == 1:
+    if constraint.tangents == 1:
         y = 0.0
     size = math.sqrt(x * x + y * y)
     if a >= 0.0 and size <= mu * (a + reserve):
-        _stick(rho, a, x, y, 1 + c.tangents, W, out)
+        _stick(rho, a, x, y, 1 + constraint.tangents, derivative, out)
         if own and slip > 0.0:
-            W[1], W[2] = rho * mu * u[1] / slip, rho * mu * u[2] / slip
+            derivative[1], derivative[2] = rho * mu * u[1] / slip, rho * mu * u[2] / slip
         return
+    # Outside: on the sloping surface if the foot is above the flat face, else on its rim or in it
     cx, cy = (x / size, y / size) if size > 0.0 else (1.0, 0.0)
     total = a + reserve + mu * size
     bound = mu * reserve
     if total > (1.0 + mu * mu) * reserve:
         sx, sy = _slope_of_slip(own, u)
-        _along(mu, rho, total, cx, cy, sx, sy, out, W)
+        _along(mu, rho, total, cx, cy, sx, sy, out, derivative)
         out[0] -= reserve
         bound = mu * total / (1.0 + mu * mu)
     else:  # on the flat face: nothing but friction on the reserve
         out[0], out[1], out[2] = 0.0, x, y
         if size <= bound:
-            for k in range(1, 1 + c.tangents):
-                W[4 * k] = rho
+            for k in range(1, 1 + constraint.tangents):
+                derivative[4 * k] = rho
             return
         out[1], out[2] = bound * cx, bound * cy
-    if c.tangents == 2:  # the ray turns with y
+    if constraint.tangents == 2:  # the ray turns with y
         bend = rho * bound / size
-        W[4] += bend * (1.0 - cx * cx)
-        W[5] -= bend * cx * cy
-        W[7] -= bend * cx * cy
-        W[8] += bend * (1.0 - cy * cy)
+        derivative[4] += bend * (1.0 - cx * cx)
+        derivative[5] -= bend * cx * cy
+        derivative[7] -= bend * cx * cy
+        derivative[8] += bend * (1.0 - cy * cy)
 
 
 @inlined
 def _project_cut_pyramid(
-    polygon: Records, c: Any, rho: float, p: Floats, u: Three, held: float, out: Floats, W: Floats
+    polygon: Records,
+    constraint: Any,
+    rho: float,
+    p: Floats,
+    u: Three,
+    held: float,
+    out: Floats,
+    derivative: Floats,
 ) -> None:
     """The pyramid with a normal impulse in reserve, cut off at its flat face.
 
     The nearest point of the whole pyramid, if that lies above the face; else the point of the face,
     a polygon, that is nearest to the tangential part.
     """
-    reserve = c.reserve
+    # Measured from the tip of the whole pyramid
+    reserve = constraint.reserve
     above = (p[0] + reserve, p[1], p[2])
-    _project_pyramid(polygon, c.friction, rho, above, u, held, out, W)
+    _project_pyramid(polygon, constraint.friction, rho, above, u, held, out, derivative)
     out[0] -= reserve
     if out[0] >= 0.0:
         return
+    # Below the face: its derivative has nothing of the normal velocity
     for k in range(9):
-        W[k] = 0.0
+        derivative[k] = 0.0
     x, y = p[1] - rho * u[1], p[2] - rho * u[2]
-    mode, out[1], out[2] = nearest(polygon, c.friction * reserve, x, y)
+    mode, out[1], out[2] = nearest(polygon, constraint.friction * reserve, x, y)
     out[0] = 0.0
     if mode == STICK:
-        W[4] = W[8] = rho
+        derivative[4] = derivative[8] = rho
     elif mode >= SLIP + polygon[0].directions:  # along an edge of the polygon
         k = mode - SLIP - polygon[0].directions
         after = k + 1 if k + 1 < polygon[0].directions else 0
         ex = polygon[0].cosines[after] - polygon[0].cosines[k]
         ey = polygon[0].sines[after] - polygon[0].sines[k]
         share = rho / (ex * ex + ey * ey)
-        W[4], W[8] = share * ex * ex, share * ey * ey
-        W[5] = W[7] = share * ex * ey
+        derivative[4], derivative[8] = share * ex * ex, share * ey * ey
+        derivative[5] = derivative[7] = share * ex * ey
 
 
 @inlined
@@ -228,7 +258,14 @@ def steepest(polygon: Records, x: float, y: float) -> int:
 
 @inlined
 def _project_pyramid(
-    polygon: Records, mu: float, rho: float, p: Any, u: Three, held: float, out: Floats, W: Floats
+    polygon: Records,
+    mu: float,
+    rho: float,
+    p: Any,
+    u: Three,
+    held: float,
+    out: Floats,
+    derivative: Floats,
 ) -> None:
     # The slip sigma, and the point that is projected
     own = held < 0.0
@@ -248,9 +285,9 @@ def _project_pyramid(
     nx, ny = nx / (2.0 * cosine), ny / (2.0 * cosine)
     across = nx * x + ny * y
     if across <= mu * cosine * a:
-        _stick(rho, a, x, y, 3, W, out)
+        _stick(rho, a, x, y, 3, derivative, out)
         if own:
-            W[1], W[2] = rho * mu * sx, rho * mu * sy
+            derivative[1], derivative[2] = rho * mu * sx, rho * mu * sy
         return
     along = nx * y - ny * x
     # On the facet (1, mu cosine n) of the pyramid
@@ -261,7 +298,7 @@ def _project_pyramid(
     height = total / (1.0 + slope * slope)
     if total > 0.0 and abs(along) <= mu * sine * height:
         lean = (mu * sx, mu * sy) if own else (0.0, 0.0)
-        _on_facet(rho, slope, height, along, (nx, ny), lean, out, W)
+        _on_facet(rho, slope, height, along, (nx, ny), lean, out, derivative)
         return
     # Beyond the facet's ends: on the nearer edge
     if along < 0.0:
@@ -275,27 +312,41 @@ def _project_pyramid(
         total -= rho * (held + mu * (cx * u[1] + cy * u[2]))
     if not own:
         sx, sy = 0.0, 0.0
-    _along(mu, rho, total, cx, cy, sx, sy, out, W)
+    _along(mu, rho, total, cx, cy, sx, sy, out, derivative)
 
 
 @inlined
 def _on_facet(
-    rho: float, slope: float, height: float, along: float, n: Two, lean: Two, out: Floats, W: Floats
+    rho: float,
+    slope: float,
+    height: float,
+    along: float,
+    direction: Two,
+    lean: Two,
+    out: Floats,
+    derivative: Floats,
 ) -> None:
-    """The projection on the plane spanned by (1, slope n) and (0, n turned by a right angle).
+    """The projection on the plane spanned by (1, slope d) and (0, d turned by a right angle).
 
+    direction: d, a unit vector
     lean: what the slip bound adds, along the predicted slip
     """
-    nx, ny = n
+    # Height along the edge's normal, and what is left along the edge
+    nx, ny = direction
     out[0] = height
     out[1] = slope * height * nx - along * ny
     out[2] = slope * height * ny + along * nx
+    # The plane's own part of the derivative, then that along the edge, which no friction bounds
     share = rho / (1.0 + slope * slope)
     e1, e2 = slope * nx + lean[0], slope * ny + lean[1]
     for r in range(3):
         d = 1.0 if r == 0 else (slope * nx if r == 1 else slope * ny)
-        W[3 * r], W[3 * r + 1], W[3 * r + 2] = share * d, share * d * e1, share * d * e2
-    W[4] += rho * ny * ny
-    W[5] -= rho * nx * ny
-    W[7] -= rho * nx * ny
-    W[8] += rho * nx * nx
+        derivative[3 * r], derivative[3 * r + 1], derivative[3 * r + 2] = (
+            share * d,
+            share * d * e1,
+            share * d * e2,
+        )
+    derivative[4] += rho * ny * ny
+    derivative[5] -= rho * nx * ny
+    derivative[7] -= rho * nx * ny
+    derivative[8] += rho * nx * nx

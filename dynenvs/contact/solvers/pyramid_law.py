@@ -46,12 +46,14 @@ def certify_block(
     g = G[r, r]
     block.slip = 0.0
     if not g > 0.0:
+        # The normal impulse and its gap
         return 0.0  # no variable of the LCP
     if block.dry != 0:
         return certify_dry(block.reserve, g, p[r], u[r]) / scale
     worst = abs(min(p[r] * g, u[r])) / scale
     if block.tangents == 0:
         return worst
+    # The tangential impulse as a sum of two neighbouring directions
     two = block.tangents == 2
     x, y = p[t], p[t + 1] if two else 0.0
     slip_x, slip_y = u[t], u[t + 1] if two else 0.0
@@ -68,6 +70,7 @@ def certify_block(
         if impulse != 0.0 and coupling > NIL * g:
             slip = c * slip_x + s * slip_y + sigma
             worst = max(worst, abs(min(impulse * coupling, slip)) / scale)
+    # The bound that is left is an impulse, sigma a velocity: compared in the strictest unit
     left = block.friction * (p[r] + block.reserve) - a - b
     unit = NIL * g
     if left * unit < sigma:  # else it is sigma that is the lesser, whatever their units
@@ -80,10 +83,10 @@ def certify_block(
 
 
 @inlined
-def _coupling(polygon: Records, G: Floats, t: int, two: bool, d: int) -> float:
-    """Velocity along direction d by a unit of impulse along it."""
-    c, s = polygon[0].cosines[d], polygon[0].sines[d]
-    coupling = c * c * G[t, t]
+def _coupling(polygon: Records, G: Floats, tangent: int, two: bool, direction: int) -> float:
+    """Velocity along `direction` by a unit of impulse along it."""
+    c, s = polygon[0].cosines[direction], polygon[0].sines[direction]
+    coupling = c * c * G[tangent, tangent]
     if two:
-        coupling += 2.0 * c * s * G[t, t + 1] + s * s * G[t + 1, t + 1]
+        coupling += 2.0 * c * s * G[tangent, tangent + 1] + s * s * G[tangent + 1, tangent + 1]
     return float(coupling)

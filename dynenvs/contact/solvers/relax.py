@@ -32,9 +32,11 @@ def relax(problem: ContactProblem, answer: ContactAnswer, sweeps: int) -> None:
                 block.mode, _, _ = nearest_mode(polygon, block, G, p, u)
                 _move(G, rows, r, within(block.reserve, p[r] - u[r] / g), p, u)
                 continue
+            # Open and opening: nothing to do, and friction has none either
             if p[r] == 0.0 and u[r] >= 0.0:
                 block.mode = OPEN
                 continue
+            # The normal impulse, then friction within its bound
             normal = max(0.0, p[r] - u[r] / g)
             _move(G, rows, r, normal, p, u)
             block.mode = STICK if normal > 0.0 else OPEN
@@ -45,29 +47,31 @@ def relax(problem: ContactProblem, answer: ContactAnswer, sweeps: int) -> None:
 
 
 @inlined
-def _move(G: Floats, rows: int, r: int, impulse: float, p: Floats, u: Floats) -> None:
-    """Give row r this impulse."""
-    change = impulse - p[r]
-    p[r] = impulse
+def _move(
+    G: Floats, rows: int, row: int, impulse: float, impulses: Floats, velocities: Floats
+) -> None:
+    """Give `row` this impulse."""
+    change = impulse - impulses[row]
+    impulses[row] = impulse
     if change != 0.0:
         for c in range(rows):
-            u[c] += change * G[r, c]
+            velocities[c] += change * G[row, c]
 
 
 @inlined
-def _relax_line(block: Any, G: Floats, rows: int, p: Floats, u: Floats) -> None:
+def _relax_line(block: Any, G: Floats, rows: int, impulses: Floats, velocities: Floats) -> None:
     t = block.row + 1
-    bound = block.friction * p[block.row]
+    bound = block.friction * impulses[block.row]
     g = G[t, t] if G[t, t] > 0.0 else G[t - 1, t - 1]
-    x = p[t] - u[t] / g
+    x = impulses[t] - velocities[t] / g
     if block.mode != OPEN and abs(x) > bound:
         block.mode = SLIP if x > 0.0 else SLIP + 1
-    _move(G, rows, t, min(max(x, -bound), bound), p, u)
+    _move(G, rows, t, min(max(x, -bound), bound), impulses, velocities)
 
 
 @inlined
 def _relax_polygon(
-    polygon: Records, block: Any, G: Floats, rows: int, p: Floats, u: Floats
+    polygon: Records, block: Any, G: Floats, rows: int, impulses: Floats, velocities: Floats
 ) -> None:
     t = block.row + 1
     x, y = 0.0, 0.0
@@ -75,10 +79,13 @@ def _relax_polygon(
         g = max(G[t, t], G[t + 1, t + 1])
         if not g > 0.0:
             g = G[t - 1, t - 1]
-        bound = block.friction * p[block.row]
-        block.mode, x, y = nearest(polygon, bound, p[t] - u[t] / g, p[t + 1] - u[t + 1] / g)
-    along, across = x - p[t], y - p[t + 1]
-    p[t], p[t + 1] = x, y
+        bound = block.friction * impulses[block.row]
+        block.mode, x, y = nearest(
+            polygon, bound, impulses[t] - velocities[t] / g, impulses[t + 1] - velocities[t + 1] / g
+        )
+    # Both at once: one pass along the rows
+    along, across = x - impulses[t], y - impulses[t + 1]
+    impulses[t], impulses[t + 1] = x, y
     if along != 0.0 or across != 0.0:
         for c in range(rows):
-            u[c] += along * G[t, c] + across * G[t + 1, c]
+            velocities[c] += along * G[t, c] + across * G[t + 1, c]

@@ -1,4 +1,4 @@
-"""Multipliers in the step; compiled apart, when first needed."""
+"""Multipliers in the step: a unit of its own, compiled when first needed."""
 
 from __future__ import annotations
 

@@ -21,6 +21,7 @@ def pose_dry(w: WorldView, scene: SparseView, count: int, dt: float) -> int:
         dof = w.dofs[j]
         if dof.friction == 0.0:
             continue
+        # One constraint for each, with one row: the coordinate itself
         c = scene.constraints[count]
         c.contact, c.coordinate, c.rows, c.friction = DRY, j, 1, 0.0
         c.drifts, c.moments, c.pressed, c.dry = 0, -1, 0, 1
@@ -32,6 +33,7 @@ def pose_dry(w: WorldView, scene: SparseView, count: int, dt: float) -> int:
         for r in range(3):
             scene.bias[count, r] = scene.p[count, r] = 0.0
         weigh_rows(w.dofs, w.L, scene, count)
+        # A reserve is the bound, here as in blocks of rows
         c.speed, c.reserve = abs(w.v_free[j]), dof.friction * dt
         scene.p[count, 0] = within(c.reserve, last[j])
         count += 1

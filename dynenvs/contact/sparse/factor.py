@@ -21,12 +21,14 @@ from dynenvs.memory.sparse_view import SparseView
 @kernel
 def order_trees(scene: SparseView, island: Any) -> bool:
     """Order an island's trees, and place the blocks of its factor; False if there is no room."""
+    # No blocks yet: what couples trees joins them
     n, first = island.trees, island.first_tree
     for a in range(n):
         scene.trees[scene.trees_of[first + a]].node = a
         scene.degree[a] = scene.laters[a] = 0
         for b in range(n):
             scene.block[a, b] = -1
+    # Each constraint between two trees makes their blocks, one to each side
     for k in range(island.first, island.first + island.count):
         c = scene.constraints[scene.members[k]]
         if c.b >= 0:
@@ -45,33 +47,36 @@ def order_trees(scene: SparseView, island: Any) -> bool:
 
 
 @inlined
-def _join(scene: SparseView, a: int, b: int) -> None:
-    if a != b and scene.block[a, b] < 0:
-        scene.block[a, b] = scene.block[b, a] = 0
-        scene.degree[a] += 1
-        scene.degree[b] += 1
+def _join(scene: SparseView, first: int, second: int) -> None:
+    if first != second and scene.block[first, second] < 0:
+        scene.block[first, second] = scene.block[second, first] = 0
+        scene.degree[first] += 1
+        scene.degree[second] += 1
 
 
 @inlined
-def _eliminate(scene: SparseView, n: int) -> None:
+def _eliminate(scene: SparseView, trees: int) -> None:
     """Take out the node with fewest neighbours, join these, and so on.
 
     `later[k]` lists the old numbers of the neighbours of the k-th node that is taken; `degree` ends
     as the place of each old node.
     """
+    # Minimum degree: of those left the one with the fewest neighbours goes first
     taken = -2  # in `block` of a node with itself: it has gone
-    for place in range(n):
+    for place in range(trees):
         k = -1
-        for a in range(n):
+        for a in range(trees):
             if scene.block[a, a] > taken and (k < 0 or scene.degree[a] < scene.degree[k]):
                 k = a
+        # Its neighbours that are left
         count = 0
-        for a in range(n):
+        for a in range(trees):
             if a != k and scene.block[k, a] == 0 and scene.block[a, a] > taken:
                 scene.later[place, count] = a
                 count += 1
         scene.laters[place] = count
         scene.block[k, k] = taken
+        # Without it they are all neighbours of each other: its Schur complement fills their blocks
         for i in range(count):
             a = scene.later[place, i]
             scene.degree[a] -= 1
@@ -87,6 +92,7 @@ def _place_blocks(scene: SparseView, island: Any) -> bool:
     for a in range(n):
         for b in range(n):
             scene.block[a, b] = -1
+    # A node's diagonal block, then the two to each later neighbour
     at = integer(0)
     for k in range(n):
         size = scene.trees[scene.trees_of[first + k]].nv
@@ -106,15 +112,18 @@ def _place_blocks(scene: SparseView, island: Any) -> bool:
 def factorise(scene: SparseView, island: Any) -> bool:
     """Factors of the matrix in `factor`, in place; False if a pivot is zero."""
     n, first, F = island.trees, island.first_tree, scene.factor
+    # Node by node: its own block, those of its row, and the Schur complement
     for k in range(n):
         tree = scene.trees[scene.trees_of[first + k]]
         size, D = tree.nv, scene.block[k, k]
         if not _factorise_block(F, D, size, scene.swaps, tree.first):
             return False
+        # The row: D^-1 times what couples it with later ones
         for j in range(scene.laters[k]):
             a = scene.later[k, j]
             columns = scene.trees[scene.trees_of[first + a]].nv
             _divide_block(F, D, size, scene.swaps, tree.first, scene.block[k, a], columns)
+        # The complement, from all pairs of its neighbours
         for i in range(scene.laters[k]):
             a = scene.later[k, i]
             rows = scene.trees[scene.trees_of[first + a]].nv
@@ -130,76 +139,80 @@ def factorise(scene: SparseView, island: Any) -> bool:
 
 
 @inlined
-def _factorise_block(F: Floats, D: int, count: int, swaps: Ints, first: int) -> bool:
+def _factorise_block(values: Floats, diagonal: int, count: int, swaps: Ints, first: int) -> bool:
     """LU of a diagonal block, inverse pivots on the diagonal; row k was exchanged with `swaps`."""
+    # Partial pivoting within the block
     for k in range(count):
         best = k
         for i in range(k + 1, count):
-            if abs(F[D + count * i + k]) > abs(F[D + count * best + k]):
+            if abs(values[diagonal + count * i + k]) > abs(values[diagonal + count * best + k]):
                 best = i
         swaps[first + k] = best
-        _swap(F, D, count, k, best)
-        pivot = F[D + count * k + k]
+        _swap(values, diagonal, count, k, best)
+        pivot = values[diagonal + count * k + k]
         if not abs(pivot) > 0.0:  # NaN too
             return False
         inverse = 1.0 / pivot
-        F[D + count * k + k] = inverse
+        values[diagonal + count * k + k] = inverse
         for i in range(k + 1, count):
-            ratio = F[D + count * i + k] * inverse
-            F[D + count * i + k] = ratio
+            ratio = values[diagonal + count * i + k] * inverse
+            values[diagonal + count * i + k] = ratio
             for j in range(k + 1, count):
-                F[D + count * i + j] -= ratio * F[D + count * k + j]
+                values[diagonal + count * i + j] -= ratio * values[diagonal + count * k + j]
     return True
 
 
 @inlined
-def _swap(F: Floats, B: int, columns: int, a: int, b: int) -> None:
+def _swap(values: Floats, block: int, columns: int, first: int, second: int) -> None:
     """Exchange two rows of a block."""
-    if a != b:
+    if first != second:
         for j in range(columns):
-            value = F[B + columns * a + j]
-            F[B + columns * a + j] = F[B + columns * b + j]
-            F[B + columns * b + j] = value
+            value = values[block + columns * first + j]
+            values[block + columns * first + j] = values[block + columns * second + j]
+            values[block + columns * second + j] = value
 
 
 @inlined
 def _divide_block(
-    F: Floats, D: int, count: int, swaps: Ints, first: int, B: int, columns: int
+    values: Floats, diagonal: int, count: int, swaps: Ints, first: int, block: int, columns: int
 ) -> None:
-    """B <- D^-1 B"""
+    """block <- diagonal^-1 block"""
+    # The same exchanges of rows, then the two triangular factors
     for k in range(count):
-        _swap(F, B, columns, k, swaps[first + k])
+        _swap(values, block, columns, k, swaps[first + k])
     for i in range(count):
         for k in range(i):
-            ratio = F[D + count * i + k]
+            ratio = values[diagonal + count * i + k]
             for j in range(columns):
-                F[B + columns * i + j] -= ratio * F[B + columns * k + j]
+                values[block + columns * i + j] -= ratio * values[block + columns * k + j]
+    # U^-1, from the last row up; pivots are inverse already
     for i in range(count - 1, -1, -1):
         for k in range(i + 1, count):
-            ratio = F[D + count * i + k]
+            ratio = values[diagonal + count * i + k]
             for j in range(columns):
-                F[B + columns * i + j] -= ratio * F[B + columns * k + j]
-        inverse = F[D + count * i + i]
+                values[block + columns * i + j] -= ratio * values[block + columns * k + j]
+        inverse = values[diagonal + count * i + i]
         for j in range(columns):
-            F[B + columns * i + j] *= inverse
+            values[block + columns * i + j] *= inverse
 
 
 @inlined
 def _subtract_product(
-    F: Floats, C: int, A: int, B: int, rows: int, inner: int, columns: int
+    values: Floats, target: int, left: int, right: int, rows: int, inner: int, columns: int
 ) -> None:
-    """C <- C - A B"""
+    """target <- target - left right"""
     for i in range(rows):
         for k in range(inner):
-            value = F[A + inner * i + k]
+            value = values[left + inner * i + k]
             for j in range(columns):
-                F[C + columns * i + j] -= value * F[B + columns * k + j]
+                values[target + columns * i + j] -= value * values[right + columns * k + j]
 
 
 @kernel
 def substitute(scene: SparseView, island: Any, right: Floats) -> None:
     """right <- A^-1 right, ordered by trees, for the island's trees."""
     n, first, F = island.trees, island.first_tree, scene.factor
+    # Forward through the columns, which hold what they were
     for k in range(n):
         tree = scene.trees[scene.trees_of[first + k]]
         _solve_block(F, scene.block[k, k], tree.nv, scene.swaps, right, tree.first)
@@ -209,6 +222,7 @@ def substitute(scene: SparseView, island: Any, right: Floats) -> None:
             _subtract_applied(
                 F, scene.block[a, k], other.nv, tree.nv, right, tree.first, other.first
             )
+    # Back through the rows, which hold D^-1 times it
     for k in range(n - 1, -1, -1):
         tree = scene.trees[scene.trees_of[first + k]]
         for i in range(scene.laters[k]):
@@ -220,28 +234,31 @@ def substitute(scene: SparseView, island: Any, right: Floats) -> None:
 
 
 @inlined
-def _solve_block(F: Floats, D: int, count: int, swaps: Ints, b: Floats, at: int) -> None:
+def _solve_block(
+    values: Floats, diagonal: int, count: int, swaps: Ints, right: Floats, at: int
+) -> None:
+    # Exchanges, L, then U with its inverse pivots
     for k in range(count):
-        _swap(b, at, 1, k, swaps[at + k])
+        _swap(right, at, 1, k, swaps[at + k])
     for i in range(count):
-        value = b[at + i]
+        value = right[at + i]
         for k in range(i):
-            value -= F[D + count * i + k] * b[at + k]
-        b[at + i] = value
+            value -= values[diagonal + count * i + k] * right[at + k]
+        right[at + i] = value
     for i in range(count - 1, -1, -1):
-        value = b[at + i]
+        value = right[at + i]
         for k in range(i + 1, count):
-            value -= F[D + count * i + k] * b[at + k]
-        b[at + i] = value * F[D + count * i + i]
+            value -= values[diagonal + count * i + k] * right[at + k]
+        right[at + i] = value * values[diagonal + count * i + i]
 
 
 @inlined
 def _subtract_applied(
-    F: Floats, A: int, rows: int, columns: int, b: Floats, source: int, target: int
+    values: Floats, block: int, rows: int, columns: int, right: Floats, source: int, target: int
 ) -> None:
-    """b[target:] <- b[target:] - A b[source:]"""
+    """right[target:] <- right[target:] - block right[source:]"""
     for i in range(rows):
         value = 0.0
         for k in range(columns):
-            value += F[A + columns * i + k] * b[source + k]
-        b[target + i] -= value
+            value += values[block + columns * i + k] * right[source + k]
+        right[target + i] -= value

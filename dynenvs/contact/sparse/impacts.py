@@ -1,4 +1,4 @@
-"""Impacts island by island: the problems of a step of length zero, on the step's own ladder.
+"""Impacts island by island: the problems of a step of length zero, by the step's own solvers.
 
 The laws are those of `dynenvs.contact.impact`, which says what they mean.  An island in which
 nothing that bounces approaches is left to the step, and the guard against energy gained looks at
@@ -12,7 +12,7 @@ from typing import Any
 
 from dynenvs.contact.assembly.memory import touch
 from dynenvs.contact.assembly.problem import least_speed
-from dynenvs.contact.sparse.ladder import climb, velocity_scale
+from dynenvs.contact.sparse.ladder import solve_island, velocity_scale
 from dynenvs.contact.sparse.problem import (
     predicted_velocity,
     row_velocity,
@@ -44,12 +44,14 @@ def collide_islands(w: WorldView, count: int, dt: float, slowest: float) -> int:
     An island whose problem has no answer keeps its velocities.  Returns the worst status.
     """
     scene = w.scene
+    # The problem of a step of no length, from the velocities before the impact
     for j in range(w.header[0].nv):
         w.v_free[j] = w.v[j]
     n = pose_islands(w, count, 0.0)
     if n < 0:  # it could not be compiled
         return FAILED
     _pose_restitution(w, scene, count, n)
+    # Island by island: where nothing that bounces approaches, nothing happens
     worst, k = CERTIFIED, 0
     while k < scene.trees.shape[0] and scene.islands[k].count > 0:
         if _fastest(w, scene, scene.islands[k], slowest) >= 0:
@@ -59,15 +61,16 @@ def collide_islands(w: WorldView, count: int, dt: float, slowest: float) -> int:
                 status = collide_island(w, k, dt, slowest, 1.0)
             worst = max(worst, status) if status >= 0 else FAILED
         k += 1
+    # Back into the model's order of coordinates
     for j in range(w.header[0].nv):
         w.v[scene.coordinates[j]] = scene.free[j]
     return int(worst)
 
 
 @inlined
-def _pose_restitution(w: WorldView, scene: SparseView, count: int, n: int) -> None:
-    """Coefficients of all n constraints: joint limits have none."""
-    for i in range(n):
+def _pose_restitution(w: WorldView, scene: SparseView, count: int, total: int) -> None:
+    """Coefficients of all `total` constraints: joint limits have none."""
+    for i in range(total):
         scene.constraints[i].restitution, scene.constraints[i].offset = 0.0, scene.bias[i, 0]
     for i in range(count):
         scene.constraints[i].restitution = w.coefficients[w.contacts[i].source].restitution
@@ -94,8 +97,8 @@ def _fastest(w: ModelView, scene: SparseView, island: Any, slowest: float) -> in
 
 
 @inlined
-def _one_by_one(w: WorldView, scene: SparseView, k: int, dt: float, slowest: float) -> int:
-    """The fastest contact of island k, alone, then what is the fastest then, and so on.
+def _one_by_one(w: WorldView, scene: SparseView, index: int, dt: float, slowest: float) -> int:
+    """The fastest contact of island `index`, alone, then what is the fastest then, and so on.
 
     A contact moves its one or two trees and no others.  They stand, as an island of their own,
     behind all others.
@@ -104,11 +107,13 @@ def _one_by_one(w: WorldView, scene: SparseView, k: int, dt: float, slowest: flo
     pair: Any = scene.islands[nt]
     worst = CERTIFIED
     for _ in range(SEQUENCE):
-        at = _fastest(w, scene, scene.islands[k], slowest)
+        # The fastest contact, as an island of one
+        at = _fastest(w, scene, scene.islands[index], slowest)
         if at < 0:
             return worst
         i = scene.members[at]
         c = scene.constraints[i]
+        # Its slip has turned since it was posed
         align_with_slip(w.dofs, w.L, w.contacts, scene, i)
         pair.first, pair.count = at, 1
         pair.first_tree, pair.trees = nt, 2 if c.b >= 0 else 1
@@ -117,8 +122,9 @@ def _one_by_one(w: WorldView, scene: SparseView, k: int, dt: float, slowest: flo
         if status < 0 or status == FAILED:
             return FAILED
         worst = max(worst, status)
+    # Something bounces between others for ever: all at once, and without restitution
     w.status[0].degraded += 1  # without end, as far as can be seen
-    status = collide_island(w, k, dt, slowest, 0.0)
+    status = collide_island(w, index, dt, slowest, 0.0)
     return max(worst, status) if status >= 0 else FAILED
 
 
@@ -126,25 +132,28 @@ def _one_by_one(w: WorldView, scene: SparseView, k: int, dt: float, slowest: flo
     "island impacts",
     seconds=15,
 )
-def collide_island(w: WorldView, k: int, dt: float, slowest: float, share: float) -> int:
-    """One impact of all contacts of island k, with `share` of restitution; moves `scene.free`.
+def collide_island(w: WorldView, index: int, dt: float, slowest: float, share: float) -> int:
+    """One impact of all contacts of an island, with `share` of restitution; moves `scene.free`.
 
     Adds the impulses to the contacts' totals.  Returns the status; FAILED leaves all as it was.
     """
     scene = w.scene
-    island = scene.islands[k]
+    island = scene.islands[index]
+    # The law's impulses from the velocities before
     _copy_velocities(scene, island, scene.free, scene.before)
     if w.header[0].restitution == POISSON:
-        status = _by_impulses(w, scene, k, dt, share)
+        status = _by_impulses(w, scene, index, dt, share)
     else:
-        status = _by_velocities(w, scene, k, dt, slowest, share)
+        status = _by_velocities(w, scene, index, dt, slowest, share)
+    # They have given energy: less of them, between the inelastic impact and this one
     if status != FAILED and _work(scene, island, scene.p, scene.v) > 0.0:
         if w.header[0].restitution != POISSON:  # the inelastic impact, which always loses some
             copy_impulses(scene, island, scene.p, scene.inelastic)
-            status = max(status, _answer(w, scene, k, dt))
+            status = max(status, _answer(w, scene, index, dt))
             _swap(scene, island)
         if status != FAILED:
             _restrain(scene, island)
+    # All as it was, or the new velocities and the impulses' totals
     if status == FAILED:
         _copy_velocities(scene, island, scene.before, scene.free)
         return FAILED
@@ -158,39 +167,43 @@ def collide_island(w: WorldView, k: int, dt: float, slowest: float, share: float
 
 @inlined
 def _by_velocities(
-    w: WorldView, scene: SparseView, k: int, dt: float, slowest: float, share: float
+    w: WorldView, scene: SparseView, index: int, dt: float, slowest: float, share: float
 ) -> int:
     """Newton's law: what approaches parts with at least e times its speed."""
-    island = scene.islands[k]
+    # The share of its approach is asked back through the bias, for as long as it takes
+    island = scene.islands[index]
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
         speed = predicted_velocity(scene, i, 0)
         if speed < -slowest:
             scene.bias[i, 0] += share * scene.constraints[i].restitution * speed
-    status = _answer(w, scene, k, dt)
+    status = _answer(w, scene, index, dt)
     for j in range(island.first, island.first + island.count):
         scene.bias[scene.members[j], 0] = scene.constraints[scene.members[j]].offset
     return status
 
 
 @inlined
-def _by_impulses(w: WorldView, scene: SparseView, k: int, dt: float, share: float) -> int:
+def _by_impulses(w: WorldView, scene: SparseView, index: int, dt: float, share: float) -> int:
     """Poisson's law: compression, then decompression by at least e times its normal impulses.
 
     Leaves the impulses of both in `p`, and those of compression in `inelastic`.
     """
-    island = scene.islands[k]
-    status = _answer(w, scene, k, dt)
+    # Compression
+    island = scene.islands[index]
+    status = _answer(w, scene, index, dt)
     if status == FAILED:
         return FAILED
     copy_impulses(scene, island, scene.p, scene.inelastic)
     _copy_velocities(scene, island, scene.v, scene.free)
+    # From there on, with the reserves given already
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
         reserve = share * scene.constraints[i].restitution * scene.p[i, 0]
         scene.constraints[i].reserve = reserve
         add_response(scene, i, 0, reserve, scene.free)
-    status = max(status, _answer(w, scene, k, dt))
+    # Decompression: what comes on top of the reserves
+    status = max(status, _answer(w, scene, index, dt))
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
         scene.p[i, 0] += scene.constraints[i].reserve
@@ -200,14 +213,16 @@ def _by_impulses(w: WorldView, scene: SparseView, k: int, dt: float, share: floa
             scene.p[i, r] += scene.inelastic[i, r]
             if m >= 0:
                 scene.p[m, r] += scene.inelastic[m, r]
+    # The velocities before the impact: the guard compares with these
     _copy_velocities(scene, island, scene.before, scene.free)
     return status
 
 
 @inlined
-def _answer(w: WorldView, scene: SparseView, k: int, dt: float) -> int:
-    """The impulses `p` and velocities `v` that island k's law gives, from none; their status."""
-    island, cone, polygon = scene.islands[k], cone_of(w), polygon_of(w)
+def _answer(w: WorldView, scene: SparseView, index: int, dt: float) -> int:
+    """The impulses `p` and velocities `v` that the island's law gives, from none; their status."""
+    island, cone, polygon = scene.islands[index], cone_of(w), polygon_of(w)
+    # The scale of the certificate by the velocities now; impulses from none
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
         u = (
@@ -222,17 +237,18 @@ def _answer(w: WorldView, scene: SparseView, k: int, dt: float) -> int:
             scene.p[j, r] = 0.0
             speed = abs(predicted_velocity(scene, j, r))
             scene.constraints[i].speed = max(scene.constraints[i].speed, speed)
+    # By the same solver stages as in a step
     island.scale, island.newtons = velocity_scale(scene, island, least_speed(w.header, dt)), 0
     island.residual = update_velocities(scene, island, cone, polygon, w.blocks)
-    status = climb(w, k)
+    status = solve_island(w, index)
     if status != FAILED:
         w.status[0].residual = max(w.status[0].residual, island.residual)
     return int(status) if status >= 0 else FAILED
 
 
 @kernel
-def _work(scene: SparseView, island: Any, p: Floats, after: Floats) -> float:
-    """Kinetic energy that the impulses p give, which lead from `before` to `after` [J].
+def _work(scene: SparseView, island: Any, impulses: Floats, after: Floats) -> float:
+    """Kinetic energy that the `impulses` give, which lead from `before` to `after` [J].
 
     Where surfaces run or bodies are moved from outside, as seen from these.
     """
@@ -240,18 +256,18 @@ def _work(scene: SparseView, island: Any, p: Floats, after: Floats) -> float:
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         for r in range(scene.constraints[i].rows):
-            total += p[i, r] * _mean_velocity(scene, i, r, after)
+            total += impulses[i, r] * _mean_velocity(scene, i, r, after)
         j = scene.constraints[i].moments
         for r in range(scene.constraints[j].rows if j >= 0 else 0):
-            total += p[j, r] * _mean_velocity(scene, j, r, after)
+            total += impulses[j, r] * _mean_velocity(scene, j, r, after)
     return total
 
 
 @inlined
-def _mean_velocity(scene: SparseView, i: int, r: int, after: Floats) -> float:
+def _mean_velocity(scene: SparseView, index: int, row: int, after: Floats) -> float:
     """Of a row's velocities in `before` and `after`, with its bias [m/s]."""
-    mean = row_velocity(scene, i, r, scene.before) + row_velocity(scene, i, r, after)
-    return float(0.5 * mean + scene.bias[i, r])
+    mean = row_velocity(scene, index, row, scene.before) + row_velocity(scene, index, row, after)
+    return float(0.5 * mean + scene.bias[index, row])
 
 
 @inlined
@@ -264,11 +280,11 @@ def _swap(scene: SparseView, island: Any) -> None:
 
 
 @inlined
-def _swap_rows(scene: SparseView, i: int) -> None:
+def _swap_rows(scene: SparseView, index: int) -> None:
     for r in range(3):
-        kept = scene.inelastic[i, r]
-        scene.inelastic[i, r] = scene.p[i, r]
-        scene.p[i, r] = kept
+        kept = scene.inelastic[index, r]
+        scene.inelastic[index, r] = scene.p[index, r]
+        scene.p[index, r] = kept
 
 
 @kernel
@@ -285,6 +301,7 @@ def _restrain(scene: SparseView, island: Any) -> None:
         tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
             change[j] -= v[j]
+    # The energy along the way as a quadratic, row by row
     start = _work(scene, island, scene.inelastic, v)
     slope, bend = 0.0, 0.0
     for k in range(island.first, island.first + island.count):
@@ -296,10 +313,12 @@ def _restrain(scene: SparseView, island: Any) -> None:
         for r in range(scene.constraints[j].rows if j >= 0 else 0):
             along, curve = _gain(scene, j, r, v, change)
             slope, bend = slope + along, bend + curve
+    # Its positive root is where nothing has been gained or lost
     y = 0.0
     if start < 0.0 and bend > 0.0:
         y = (-slope + math.sqrt(slope * slope - 4.0 * bend * start)) / (2.0 * bend)
     y = min(max(y * BELOW, 0.0), 1.0)
+    # Impulses at that part of the way, and the velocities that they give
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         _go_part(scene, i, y)
@@ -309,17 +328,21 @@ def _restrain(scene: SparseView, island: Any) -> None:
 
 
 @inlined
-def _gain(scene: SparseView, i: int, r: int, v: Floats, change: Floats) -> tuple[float, float]:
+def _gain(
+    scene: SparseView, index: int, row: int, v: Floats, change: Floats
+) -> tuple[float, float]:
     """What a row adds to slope and curvature of the energy."""
-    d = scene.p[i, r] - scene.inelastic[i, r]
-    slope = d * (row_velocity(scene, i, r, v) + scene.bias[i, r])
-    return slope, 0.5 * d * row_velocity(scene, i, r, change)
+    d = scene.p[index, row] - scene.inelastic[index, row]
+    slope = d * (row_velocity(scene, index, row, v) + scene.bias[index, row])
+    return slope, 0.5 * d * row_velocity(scene, index, row, change)
 
 
 @inlined
-def _go_part(scene: SparseView, i: int, y: float) -> None:
+def _go_part(scene: SparseView, index: int, part: float) -> None:
     for r in range(3):
-        scene.p[i, r] = scene.inelastic[i, r] + y * (scene.p[i, r] - scene.inelastic[i, r])
+        scene.p[index, r] = scene.inelastic[index, r] + part * (
+            scene.p[index, r] - scene.inelastic[index, r]
+        )
 
 
 @inlined
@@ -338,6 +361,7 @@ def _add_totals(w: WorldView, scene: SparseView, island: Any) -> None:
     """
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
+        # Joint stops have no total
         if scene.constraints[i].contact < 0:
             continue
         contact, p = w.contacts[scene.constraints[i].contact], scene.p[i]

@@ -1,6 +1,6 @@
 """Islands: trees that touch each other, directly or through others; the ground does not connect.
 
-What stands apart is solved apart: the work grows with the largest island, not with the scene.
+Islands are solved separately: the work grows with the largest island, not with the scene.
 """
 
 from __future__ import annotations
@@ -12,22 +12,24 @@ from dynenvs.memory.sparse_view import SparseView
 
 
 @kernel
-def find_islands(scene: SparseView, n: int) -> int:
-    """Sort n constraints and their trees into islands; returns the number of islands.
+def find_islands(scene: SparseView, count: int) -> int:
+    """Sort `count` constraints and their trees into islands; returns the number of islands.
 
     Islands stand in the order of their first tree, their constraints in the order of all: the same
     contacts give the same islands, bit for bit.  Trees that nothing touches belong to none.
     """
     nt = scene.trees.shape[0]
+    # Each tree is an island of its own, until a constraint joins two
     for t in range(nt):
         scene.trees[t].above, scene.trees[t].island = t, -1
-    for i in range(n):
+    for i in range(count):
         c = scene.constraints[i]
         if c.b >= 0:
             a, b = _top(scene.trees, c.a), _top(scene.trees, c.b)
             scene.trees[max(a, b)].above = min(a, b)
+    # Numbers in the order of first trees; those that nothing touches have none
     islands = integer(0)
-    for i in range(n):  # tops of trees that are touched
+    for i in range(count):  # tops of trees that are touched
         scene.trees[_top(scene.trees, scene.constraints[i].a)].island = 0
     for t in range(nt):
         top = _top(scene.trees, t)
@@ -40,23 +42,25 @@ def find_islands(scene: SparseView, n: int) -> int:
         else:
             scene.trees[t].island = scene.trees[top].island
         scene.islands[scene.trees[t].island].trees += 1
-    _sort(scene, n, islands)
+    _sort(scene, count, islands)
     return islands
 
 
 @inlined
-def _top(trees: Records, t: int) -> int:
-    """The first tree of the island of tree t, as far as it is known."""
-    while trees[t].above != t:
-        trees[t].above = trees[trees[t].above].above
-        t = trees[t].above
-    return t
+def _top(trees: Records, tree: int) -> int:
+    """The first tree of the island of `tree`, as far as it is known."""
+    while trees[tree].above != tree:
+        # Paths are halved on the way: all later searches are short
+        trees[tree].above = trees[trees[tree].above].above
+        tree = trees[tree].above
+    return tree
 
 
 @inlined
-def _sort(scene: SparseView, n: int, islands: int) -> None:
+def _sort(scene: SparseView, count: int, islands: int) -> None:
     """Fill `members` and `trees_of`, island by island."""
-    for i in range(n):
+    # How many there are of each, then where each begins
+    for i in range(count):
         scene.islands[scene.trees[scene.constraints[i].a].island].count += 1
     first, first_tree = integer(0), integer(0)
     for k in range(islands):
@@ -65,7 +69,8 @@ def _sort(scene: SparseView, n: int, islands: int) -> None:
         first += island.count
         first_tree += island.trees
         island.count = island.trees = 0
-    for i in range(n):
+    # Filled in the order of all constraints and trees, whatever joined them
+    for i in range(count):
         island = scene.islands[scene.trees[scene.constraints[i].a].island]
         _append(scene.members, island.first + island.count, i)
         island.count += 1

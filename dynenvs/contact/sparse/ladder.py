@@ -1,6 +1,6 @@
 """THE LADDER of an island's contact problem: what is tried, in which order, and when it is enough.
 
-Steps and impacts climb the same one.
+Steps and impacts use the same one.
 """
 
 from __future__ import annotations
@@ -27,45 +27,46 @@ USELESS = 0.1  # residual above which an answer is none
 
 
 @apart("sparse", seconds=29)
-def climb(w: WorldView, k: int) -> int:
-    """Island k from the impulses `p`, whose residual is known, to an answer with the certificate.
+def solve_island(w: WorldView, index: int) -> int:
+    """Solve an island from the impulses `p`, whose residual is known, to a certified answer.
 
-    Each rung is dearer than the one before, and is taken where that has left too much.  `p`, `v`
-    and the island's residual end as those of the best answer; returns its status (`judge`).
+    Stages are tried in order of cost; the next one runs only where the one before has left too
+    much.  `p`, `v` and the island's residual end as those of the best answer; returns its status
+    (`certify_island`).
     """
     scene, polygon = w.scene, polygon_of(w)
-    island, status = scene.islands[k], w.status[0]
+    island, status = scene.islands[index], w.status[0]
     # Things at rest: nothing is new
-    status.asked[KEPT] += 1
+    status.called[KEPT] += 1
     if island.residual <= EXACT:
-        status.answered[KEPT] += 1
-        return judge(island)
+        status.solved[KEPT] += 1
+        return certify_island(island)
     # A few contacts: their modes are quickly found, and exact to rounding; so are Lemke's pivots of
     # very few where impulses in reserve bound friction, too, of which modes know nothing
     most = RESERVED if has_reserves(scene, island) else SMALL
-    rungs = QUICK
+    stages = QUICK
     if cone_of(w) != PYRAMID:
-        most, rungs = min(most, SMALL_ON_CONES), INSIDE
-    if island.count <= most and solve_small(w, k, rungs) == DONE and island.residual <= ENOUGH:
-        return judge(island)
+        most, stages = min(most, SMALL_ON_CONES), INSIDE
+    if island.count <= most and solve_small(w, index, stages) == DONE and island.residual <= ENOUGH:
+        return certify_island(island)
     if island.residual <= ENOUGH or is_rounding(scene, island, island.residual):
-        status.answered[KEPT] += 1
-        return judge(island)
+        status.solved[KEPT] += 1
+        return certify_island(island)
     # A few that are wedged, or touch nearly along a line
-    solve_small(w, k, INSIDE)
+    solve_small(w, index, INSIDE)
     if is_good(scene, island, island.residual):
-        return judge(island)
-    # Many, or modes that do not settle
+        return certify_island(island)
+    # Many, or modes that do not converge
     island.residual = solve_large(scene, island, cone_of(w), status, polygon, w.blocks)
     if is_good(scene, island, island.residual):
-        return judge(island)
+        return certify_island(island)
     # Lemke's method always ends with an answer, at last, but takes thousands of operations a row
-    solve_small(w, k, ALL)
-    return judge(island)
+    solve_small(w, index, ALL)
+    return certify_island(island)
 
 
 @inlined
-def judge(island: Any) -> int:
+def certify_island(island: Any) -> int:
     """CERTIFIED, DEGRADED or FAILED, by the island's residual."""
     if not island.residual <= USELESS:
         return FAILED
@@ -78,6 +79,7 @@ def velocity_scale(scene: SparseView, island: Any, floor: float) -> float:
 
     And no less than what rounding leaves of the difference of speeds.
     """
+    # The largest predicted velocity, or the rounding of what moves together
     scale = floor
     for k in range(island.first, island.first + island.count):
         scale = max(scale, scene.constraints[scene.members[k]].speed)

@@ -39,30 +39,32 @@ def solve_large(
         return float(island.residual)
     budget, warm = status.budget, island.residual
     copy_impulses(scene, island, scene.p, scene.kept)
+    # From the last step's impulses, if they are near
     if warm <= REST:
         near = multiply(scene, island, cone, polygon, blocks, warm, NO_SWEEPS, island.newtons + FEW)
         if near <= CERTIFIED_RESIDUAL:
             return near
     near = warm
-    if status.rung != MULTIPLIERS:
+    if status.stage != MULTIPLIERS:
         near = _from_the_path(scene, island, cone, polygon, blocks, status)
         if is_good(scene, island, near):
             return near
         if near < warm:
             copy_impulses(scene, island, scene.p, scene.kept)
     # Contacts that have changed what they do can mislead: their impulses are worth less than none
-    status.asked[MULTIPLIERS] += 1
+    status.called[MULTIPLIERS] += 1
     _clear(scene, island)
     cold = update_velocities(scene, island, cone, polygon, blocks)
     cold = multiply(scene, island, cone, polygon, blocks, cold, SWEEPS, budget)
+    # The best of three; what `p` held if none of them was better
     if cold < min(warm, near):
         if cold <= CERTIFIED_RESIDUAL:
-            status.answered[MULTIPLIERS] += 1
-            status.rung = MULTIPLIERS  # in the next step the path is left out
+            status.solved[MULTIPLIERS] += 1
+            status.stage = MULTIPLIERS  # in the next step the path is left out
         else:
-            status.rung = PATH
+            status.stage = PATH
         return cold
-    status.rung = PATH
+    status.stage = PATH
     copy_impulses(scene, island, scene.kept, scene.p)
     return update_velocities(scene, island, cone, polygon, blocks)
 
@@ -75,12 +77,12 @@ def _from_the_path(
 
     Where nothing can part what touches there is no path: what it gives is then no beginning.
     """
-    status.asked[PATH] += 1
+    status.called[PATH] += 1
     near = follow_path(scene, island, cone, polygon, blocks, status.budget)
     if near <= LOST:
         most = int(NEAR * status.budget)
         near = multiply(scene, island, cone, polygon, blocks, near, NO_SWEEPS, most)
-    status.answered[PATH] += 1 if near <= CERTIFIED_RESIDUAL else 0
+    status.solved[PATH] += 1 if near <= CERTIFIED_RESIDUAL else 0
     return near
 
 

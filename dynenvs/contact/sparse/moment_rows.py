@@ -22,8 +22,8 @@ NIL = 1e-14  # yield of a row over the contact's, up to which it is none
 
 
 @kernel
-def pose_moments(w: WorldView, scene: SparseView, count: int, n: int) -> None:
-    """Constraints from number n on for the moments of the first `count` contacts, weighed.
+def pose_moments(w: WorldView, scene: SparseView, count: int, first: int) -> None:
+    """Constraints from number `first` on for the moments of the first `count` contacts, weighed.
 
     Moments start from those of the last step.
     """
@@ -36,7 +36,7 @@ def pose_moments(w: WorldView, scene: SparseView, count: int, n: int) -> None:
         if planar and contact.roll == 0.0:
             continue
         # One row about the normal; three where it resists rolling
-        d = scene.constraints[n]
+        d = scene.constraints[first]
         d.contact, d.a, d.b, d.moments = c.contact, c.a, c.b, -1
         d.friction, d.roll = contact.spin, contact.roll
         d.rows = 1 if contact.roll == 0.0 else 3
@@ -44,33 +44,34 @@ def pose_moments(w: WorldView, scene: SparseView, count: int, n: int) -> None:
             d.friction, d.rows = contact.roll, 1
         for r in range(6):
             for k in range(scene.J.shape[1]):
-                scene.J[6 * n + r, k] = 0.0
+                scene.J[6 * first + r, k] = 0.0
         for r in range(3):
-            scene.bias[n, r] = scene.p[n, r] = 0.0
+            scene.bias[first, r] = scene.p[first, r] = 0.0
         # As in `problem._pose_contact`: a body that no impulse moves is no side
         swapped = w.bodies[contact.body_a].tree < 0
-        _add_side(w, scene, contact.body_a, contact, 1.0, n, 0, planar)
+        _add_side(w, scene, contact.body_a, contact, 1.0, first, 0, planar)
         other = 0 if swapped or c.b < 0 else 3
-        _add_side(w, scene, contact.body_b, contact, -1.0, n, other, planar)
-        weigh_rows(w.dofs, w.L, scene, n)
-        if _measure(scene, i, n):
+        _add_side(w, scene, contact.body_b, contact, -1.0, first, other, planar)
+        weigh_rows(w.dofs, w.L, scene, first)
+        if _measure(scene, i, first):
+            # From the last step's moments; their turns count in the certificate's scale
             for r in range(d.rows):
-                scene.p[n, r] = (
+                scene.p[first, r] = (
                     dot3(_axis(contact, r, planar), moments[contact.candidate]) / d.length
                 )
                 c.speed = max(
-                    c.speed, abs(row_velocity(scene, n, r, scene.free) + scene.bias[n, r])
+                    c.speed, abs(row_velocity(scene, first, r, scene.free) + scene.bias[first, r])
                 )
-            c.moments = n
-            n += 1
+            c.moments = first
+            first += 1
 
 
 @inlined
-def _axis(contact: Any, r: int, planar: bool) -> Floats:
-    """World axis of row r."""
+def _axis(contact: Any, row: int, planar: bool) -> Floats:
+    """World axis of `row`."""
     if planar:
         return contact.t2
-    return contact.normal if r == 0 else (contact.t1 if r == 1 else contact.t2)
+    return contact.normal if row == 0 else (contact.t1 if row == 1 else contact.t2)
 
 
 @inlined
@@ -85,8 +86,9 @@ def _add_side(
     planar: bool,
 ) -> None:
     """Add sign times the turns of a body about the axes to the rows of a constraint, or to their
-    right-hand sides if it turns as it is told.
+    right-hand sides if it is kinematic.
     """
+    # Up the tree: turns of kinematic joints go to the right-hand side
     rows = scene.constraints[number].rows
     j = w.bodies[body].last
     while j >= 0:
@@ -101,19 +103,22 @@ def _add_side(
 
 
 @inlined
-def _measure(scene: SparseView, i: int, moments: int) -> bool:
-    """Give the constraint `moments` of contact i units in which it yields as the contact does.
+def _measure(scene: SparseView, index: int, moments: int) -> bool:
+    """Give the moments of contact `index` units in which they yield as the contact does.
 
     Returns False if nothing can turn there.
     """
-    c, d = scene.constraints[i], scene.constraints[moments]
+    c, d = scene.constraints[index], scene.constraints[moments]
+    # The unit is a length: with it the largest of these rows yields as the contact's own
     most = 0.0
     for r in range(d.rows):
         most = max(most, scene.G[moments, 4 * r])
+    # A coefficient too small to matter, or nothing turns
     if not most * d.roll * d.roll + most * d.friction * d.friction > NIL * c.g:
         return False
     length = math.sqrt(c.g / most)
     d.length, d.friction, d.roll = length, d.friction / length, d.roll / length
+    # Rows of J carry the unit once, G twice
     for r in range(d.rows):
         scene.bias[moments, r] *= length
         for side in range(2):
@@ -127,9 +132,11 @@ def _measure(scene: SparseView, i: int, moments: int) -> bool:
 
 
 @inlined
-def keep_moments(scene: SparseView, i: int, contact: Any, planar: bool, moments: Floats) -> None:
-    """Write down the moments of contact i, world axes [N m s]; shape (3,)."""
-    n = scene.constraints[i].moments
+def keep_moments(
+    scene: SparseView, index: int, contact: Any, planar: bool, moments: Floats
+) -> None:
+    """Write down the moments of contact `index`, world axes [N m s]; shape (3,)."""
+    n = scene.constraints[index].moments
     for k in range(3):
         moments[k] = 0.0
     if n < 0:

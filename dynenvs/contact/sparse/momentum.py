@@ -28,6 +28,7 @@ INNER = 1e-12  # of the energy: less than this is none
 @kernel
 def begin_momentum(w: WorldView, scene: SparseView) -> int:
     """Note momenta and energy of floating islands at `w.pose_new`; returns how many there are."""
+    # Islands that float, and their sums
     count = 0
     k = 0
     while k < scene.trees.shape[0] and scene.islands[k].count > 0:
@@ -62,12 +63,14 @@ def _floats(w: ModelView, scene: SparseView, island: Any) -> bool:
 @kernel
 def restore_momentum(w: WorldView, scene: SparseView) -> None:
     """Change `w.v_new` of floating islands: their momenta at `w.pose_new` are those noted."""
+    # The sums as they have become; for each island the motion that puts them right
     _sum(w, scene)
     for k in range(scene.trees.shape[0]):
         if scene.islands[k].count == 0:
             break
         if scene.islands[k].floats != 0:
             _find_motion(scene.islands[k])
+    # Body by body
     for t in range(scene.trees.shape[0]):
         tree = scene.trees[t]
         if tree.island >= 0 and scene.islands[tree.island].floats != 0:
@@ -101,18 +104,20 @@ def _sum(w: WorldView, scene: SparseView) -> None:
 
 
 @inlined
-def _add_body(w: WorkView, island: Any, i: int, at: int, body: Any, scale: float) -> None:
+def _add_body(w: WorkView, island: Any, index: int, at: int, body: Any, scale: float) -> None:
     """Add what a body has to its island's sums.
 
     at: of the velocity of its tree's free joint; scale: of its mass
     """
-    root, pose, mass = w.pose_new[body.root], w.pose_new[i], body.mass * scale
+    # Motion of its centre of mass
+    root, pose, mass = w.pose_new[body.root], w.pose_new[index], body.mass * scale
     vx, vy, vz = rotate(root.frame, w.v_new[at : at + 3])
     omega = rotate(root.R, w.v_new[at + 3 : at + 6])
     cx, cy, cz = rotate(pose.R, body.com)
     c = cx + pose.p[0], cy + pose.p[1], cz + pose.p[2]
     dx, dy, dz = cross(omega, (c[0] - root.p[0], c[1] - root.p[1], c[2] - root.p[2]))
     v = vx + dx, vy + dy, vz + dz
+    # Momenta about the world's origin, and inertia by Steiner's rule
     arm, square = cross(c, v), dot(c, c)
     island.mass += mass
     island.kinetic += 0.5 * mass * dot(v, v)
@@ -140,10 +145,12 @@ def _find_motion(island: Any) -> None:
     velocities now and then, `energy` the factor.
     """
     I, now, then = island.inertia, island.angular, island.kept
+    # Centre of mass and its velocity
     for a in range(3):
         island.moment[a] /= island.mass
         island.linear[a] /= island.mass
     c, V = entries(island.moment, 0), entries(island.linear, 0)
+    # Angular momentum and inertia about the centre
     square, arm = dot(c, c), cross(c, V)
     for a in range(3):
         for b in range(3):
@@ -151,25 +158,28 @@ def _find_motion(island: Any) -> None:
         I[a, a] -= island.mass * square
         now[a] -= island.mass * arm[a]
         then[a] -= island.mass * arm[a]
+    # What is left of the energy beside that of the whole as one rigid body, then and now
     as_one = 0.5 * island.mass * dot(V, V)
     inner = island.kinetic - as_one - _divide(I, now)
     left = island.energy - as_one - _divide(I, then)
     island.energy = 1.0
+    # Only what has been gained is taken: the factor never exceeds one
     if left < inner and inner > INNER * island.kinetic:
         island.energy = math.sqrt(max(left, 0.0) / inner)
 
 
 @inlined
-def _divide(I: Floats, spin: Floats) -> float:
+def _divide(inertia: Floats, spin: Floats) -> float:
     """Angular momentum to angular velocity, in place; returns the energy of that turn.
 
     By cofactors: a group of bodies has inertia about every axis.
     """
-    rows = entries(I[0], 0), entries(I[1], 0), entries(I[2], 0)
+    rows = entries(inertia[0], 0), entries(inertia[1], 0), entries(inertia[2], 0)
+    # Minors of the rows are the cofactors
     momentum = entries(spin, 0)
     minors = cross(rows[1], rows[2]), cross(rows[2], rows[0]), cross(rows[0], rows[1])
     det = dot(rows[0], minors[0])
-    for a in range(3):  # I is symmetric, and so are its cofactors
+    for a in range(3):  # the inertia is symmetric, and so are its cofactors
         spin[a] = dot(minors[a], momentum) / det
     return 0.5 * dot(momentum, entries(spin, 0))
 
@@ -177,12 +187,14 @@ def _divide(I: Floats, spin: Floats) -> float:
 @inlined
 def _move(w: WorkView, island: Any, root: int, at: int) -> None:
     """Give a free body, whose velocity begins at `at`, its part of the island's new motion."""
+    # The velocity that the island's own motion gives the body, before and after
     pose, c, part = w.pose_new[root], entries(island.moment, 0), island.energy
     arm = pose.p[0] - c[0], pose.p[1] - c[1], pose.p[2] - c[2]
     now, then = entries(island.angular, 0), entries(island.kept, 0)
     moved, moves = cross(now, arm), cross(then, arm)
     spin = rotate(pose.R, w.v_new[at + 3 : at + 6])
     speed = rotate(pose.frame, w.v_new[at : at + 3])
+    # The change of that, and a share of what the body has beside it
     change = (
         moves[0] - moved[0] - (1.0 - part) * (speed[0] - island.linear[0] - moved[0]),
         moves[1] - moved[1] - (1.0 - part) * (speed[1] - island.linear[1] - moved[1]),
@@ -193,6 +205,7 @@ def _move(w: WorkView, island: Any, root: int, at: int) -> None:
         then[1] - now[1] - (1.0 - part) * (spin[1] - now[1]),
         then[2] - now[2] - (1.0 - part) * (spin[2] - now[2]),
     )
+    # Back into the axes of the joint
     for a in range(3):
         for b in range(3):
             w.v_new[at + a] += pose.frame[b, a] * change[b]

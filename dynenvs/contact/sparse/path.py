@@ -58,6 +58,7 @@ def follow_path(
     budget: factorisations of the island, those that it has had included
     """
     variables = _start(scene, island, cone, polygon, blocks)
+    # Nothing in the island can be moved
     if variables == 0:
         return update_velocities(scene, island, cone, polygon, blocks)
     rows = 3 * scene.constraints.shape[0]
@@ -99,12 +100,14 @@ def follow_path(
 @inlined
 def _start(scene: SparseView, island: Any, cone: int, polygon: Records, blocks: Records) -> int:
     """Each contact presses as if it were alone; returns the number of the island's variables."""
+    # Normal impulses that stop each approach by itself
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         scene.p[i, 0] = scene.p[i, 1] = scene.p[i, 2] = 0.0
         if scene.G[i, 0] > 0.0 and scene.constraints[i].dry == 0:
             scene.p[i, 0] = max(island.scale, -predicted_velocity(scene, i, 0)) / scene.G[i, 0]
     update_velocities(scene, island, cone, polygon, blocks)  # those of the rows come into `trial`
+    # The LCP's own variables, in the order of the members
     rows = 3 * scene.constraints.shape[0]
     variables = 0
     for k in range(island.first, island.first + island.count):
@@ -155,16 +158,19 @@ def _weigh(scene: SparseView, island: Any, polygon: Records) -> None:
     v = 0
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
+        # Open, or nothing moves it: it weighs nothing
         weights = scene.W[i]
         for a in range(9):
             weights[a] = 0.0
         if not scene.G[i, 0] > 0.0:
             continue
+        # The normal impulse, or a dry joint between its bounds
         c, e = scene.constraints[i], scene.eliminated[i]
         if c.dry != 0:
             weights[0] = 1.0 / push_from_bounds(scene.path, v, 0.0, 0.0)[1]
         else:
             weights[0] = scene.path[Z, v] / scene.path[W, v]
+        # Friction sees the normal impulse through the bound: that part makes W unsymmetric
         if c.tangents > 0:
             xx, xy, yy = sum_directions(polygon, scene.path, v, e)
             pressed = e.slope * c.friction * weights[0]
@@ -181,7 +187,7 @@ def _direction(
     island: Any,
     polygon: Records,
     target: float,
-    u: Floats,
+    velocities: Floats,
     dp: Floats,
     du: Floats,
 ) -> None:
@@ -196,13 +202,14 @@ def _direction(
             continue
         c, e, weights = scene.constraints[i], scene.eliminated[i], scene.W[i]
         if c.dry != 0:
-            dp[r] = weights[0] * push_from_bounds(path, v, target, u[r])[0]
+            dp[r] = weights[0] * push_from_bounds(path, v, target, velocities[r])[0]
             v += variables_of(polygon, c)
             continue
+        # The normal part, then the directions', once sigma is eliminated
         z, w = path[Z, v], path[W, v]
-        dp[r] = weights[0] * ((target - z * w - path[SECOND, v]) / z - (u[r] - w))
+        dp[r] = weights[0] * ((target - z * w - path[SECOND, v]) / z - (velocities[r] - w))
         if c.tangents > 0:
-            a, b = change_alone(polygon, c, e, path, v, target, u)
+            a, b = change_alone(polygon, c, e, path, v, target, velocities)
             pressed = e.slope * c.friction * dp[r]
             dp[r + 1] = pressed * e.x + a
             if c.tangents == 2:
@@ -215,6 +222,7 @@ def _direction(
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         c, r = scene.constraints[i], 3 * i
+        # Velocities along its rows, then dp = e - W du
         for a in range(c.rows):
             du[r + a] = row_velocity(scene, i, a, scene.step)
         for a in range(c.rows):
@@ -224,23 +232,24 @@ def _direction(
             spread_dry(path, v, target, dp[r])
             v += variables_of(polygon, c)
         elif scene.G[i, 0] > 0.0:
-            path[DZ, v], path[DW, v] = dp[r], du[r] + u[r] - path[W, v]
+            path[DZ, v], path[DW, v] = dp[r], du[r] + velocities[r] - path[W, v]
             if c.tangents > 0:
                 spread(polygon, c, scene.eliminated[i], path, v, dp, du)
             v += variables_of(polygon, c)
 
 
 @inlined
-def _respond(scene: SparseView, island: Any, e: Floats) -> None:
-    """step = (M + J^T W J)^-1 J^T e."""
+def _respond(scene: SparseView, island: Any, push: Floats) -> None:
+    """step = (M + J^T W J)^-1 J^T push."""
     for k in range(island.first_tree, island.first_tree + island.trees):
         tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
             scene.step[j] = 0.0
+    # Pulls of all rows on the trees, then the factors
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         for r in range(scene.constraints[i].rows):
-            add_pull(scene, i, r, e[3 * i + r], scene.step)
+            add_pull(scene, i, r, push[3 * i + r], scene.step)
     substitute(scene, island, scene.step)
 
 

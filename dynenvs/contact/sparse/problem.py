@@ -35,6 +35,7 @@ SNUG = 1e-9  # gap up to which parts are not to come closer [m]
 def list_trees(dofs: Records, scene: SparseView) -> None:
     """Trees with their coordinates in order, and where each stands; kinematic ones come last."""
     nt = scene.trees.shape[0]
+    # How many coordinates each tree has, and so where each begins
     for t in range(nt):
         scene.trees[t].nv = 0
     for j in range(dofs.shape[0]):
@@ -46,6 +47,7 @@ def list_trees(dofs: Records, scene: SparseView) -> None:
         tree.first, tree.mass_at = first, mass_at
         first += tree.nv
         mass_at += tree.nv * tree.nv
+    # Kinematic coordinates come behind those of all trees
     for j in range(dofs.shape[0]):
         at = first
         if dofs[j].tree >= 0:
@@ -56,23 +58,24 @@ def list_trees(dofs: Records, scene: SparseView) -> None:
 
 
 @kernel
-def read_masses(dofs: Records, L: Floats, scene: SparseView) -> None:
+def read_masses(dofs: Records, factors: Floats, scene: SparseView) -> None:
     """The trees' mass matrices M = L^T D L from their factors."""
     for t in range(scene.trees.shape[0]):
         tree = scene.trees[t]
         n = tree.nv
         for k in range(n * n):
             scene.masses[tree.mass_at + k] = 0.0
+        # Outer products of the rows of L, each over the path from a coordinate to the root
         for place in range(n):
             k = scene.coordinates[tree.first + place]
-            d = 1.0 / L[k, k]
+            d = 1.0 / factors[k, k]
             i = k
             while i >= 0 and not dofs[i].kinematic:
                 row = tree.mass_at + n * dofs[i].place
-                left = d if i == k else d * L[k, i]
+                left = d if i == k else d * factors[k, i]
                 j = k
                 while j >= 0 and not dofs[j].kinematic:
-                    scene.masses[row + dofs[j].place] += left * (1.0 if j == k else L[k, j])
+                    scene.masses[row + dofs[j].place] += left * (1.0 if j == k else factors[k, j])
                     j = dofs[j].parent
                 i = dofs[i].parent
 
@@ -85,6 +88,7 @@ def pose_problem(w: WorldView, scene: SparseView, count: int, dt: float) -> int:
     Impulses start from those of the last step, by feature.
     """
     planar = w.header[0].directions == 2
+    # The shift of tangents needs velocities of all contacts of a pair: first all, then the turns
     # Where impacts cut steps, parts are of many lengths; forces go on through all of them
     last, part = w.status[0].part, 1.0
     if w.header[0].restitution != INELASTIC and last > 0.0:
@@ -97,46 +101,50 @@ def pose_problem(w: WorldView, scene: SparseView, count: int, dt: float) -> int:
         gap = w.contacts[i].target
         offset = closing_speed(gap, dt) if gap > SNUG else 0.0
         _keep_offset(scene, i, polygon_of(w), w.contacts[i], offset)
-        _recall(w.memory, w.contacts[i], part, scene.p[i])
+        _warm_start(w.memory, w.contacts[i], part, scene.p[i])
     expected = w.expected if dt > 0.0 else w.v_free
     return _pose_limits(w.dofs, w.q, w.v_free, expected, scene, count, dt)
 
 
 @inlined
-def _pose_contact(w: WorldView, scene: SparseView, i: int, planar: bool, dt: float) -> None:
-    contact, c = w.contacts[i], scene.constraints[i]
+def _pose_contact(w: WorldView, scene: SparseView, index: int, planar: bool, dt: float) -> None:
+    contact, c = w.contacts[index], scene.constraints[index]
     _find_drift(w, contact, c)
+    # Without friction the slip bound would be indeterminate: no tangential rows
     contact.tangents = 0 if contact.friction == 0.0 else (1 if planar else 2)
     reference_tangents(contact, planar)
-    c.contact, c.rows, c.friction = i, 1 + contact.tangents, contact.friction
+    c.contact, c.rows, c.friction = index, 1 + contact.tangents, contact.friction
     c.moments, c.dry = -1, 0
     c.a, c.b = w.bodies[contact.body_a].tree, w.bodies[contact.body_b].tree
+    # A contact between two parts of one tree has both in the same rows
     for r in range(6):
         for k in range(scene.J.shape[1]):
-            scene.J[6 * i + r, k] = 0.0
-    _add_side(w, scene, contact.body_a, contact, 1.0, 6 * i)
+            scene.J[6 * index + r, k] = 0.0
+    _add_side(w, scene, contact.body_a, contact, 1.0, 6 * index)
     if c.b == c.a:
-        _add_side(w, scene, contact.body_b, contact, -1.0, 6 * i)
+        _add_side(w, scene, contact.body_b, contact, -1.0, 6 * index)
         c.b = -1
     else:
-        _add_side(w, scene, contact.body_b, contact, -1.0, 6 * i + 3)
+        _add_side(w, scene, contact.body_b, contact, -1.0, 6 * index + 3)
     if c.a < 0:
-        _swap_sides(scene.J, c, i)
+        _swap_sides(scene.J, c, index)
+    # Predicted velocities, for the slip and the scale; `_keep_offset` leaves what is no J v
     for r in range(3):
-        scene.bias[i, r] = row_velocity(scene, i, r, scene.free)
-    scene.bias[i, 0] += closing_speed(contact.target, dt)
+        scene.bias[index, r] = row_velocity(scene, index, r, scene.free)
+    scene.bias[index, 0] += closing_speed(contact.target, dt)
     if c.drifts:
-        scene.bias[i, 0] += dot3(contact.normal, c.drift)
-        scene.bias[i, 1] += dot3(contact.t1, c.drift)
-        scene.bias[i, 2] += dot3(contact.t2, c.drift)
+        scene.bias[index, 0] += dot3(contact.normal, c.drift)
+        scene.bias[index, 1] += dot3(contact.t1, c.drift)
+        scene.bias[index, 2] += dot3(contact.t2, c.drift)
 
 
 @inlined
-def _find_drift(w: WorkView, contact: Any, c: Any) -> None:
+def _find_drift(w: WorkView, contact: Any, constraint: Any) -> None:
     """What moves a contact's surfaces besides the trees: belts, and kinematic bodies."""
-    c.drifts = contact.drifts
+    constraint.drifts = contact.drifts
     for k in range(3):
-        c.drift[k] = contact.drift[k] if contact.drifts else 0.0
+        constraint.drift[k] = contact.drift[k] if contact.drifts else 0.0
+    # Bodies that are moved from outside move the surface, as a belt does
     for side in range(2 if w.header[0].nkinematic > 0 else 0):
         body = w.bodies[contact.body_b if side else contact.body_a]
         sign, at, origin = -1.0 if side else 1.0, contact.point, w.pose[body.root].p
@@ -145,10 +153,10 @@ def _find_drift(w: WorkView, contact: Any, c: Any) -> None:
         while j >= 0:
             if w.dofs[j].kinematic:
                 w0, w1, w2, rate = w.S[j, 0], w.S[j, 1], w.S[j, 2], sign * w.v_free[j]
-                c.drift[0] += rate * (w.S[j, 3] + w1 * pz - w2 * py)
-                c.drift[1] += rate * (w.S[j, 4] + w2 * px - w0 * pz)
-                c.drift[2] += rate * (w.S[j, 5] + w0 * py - w1 * px)
-                c.drifts = 1
+                constraint.drift[0] += rate * (w.S[j, 3] + w1 * pz - w2 * py)
+                constraint.drift[1] += rate * (w.S[j, 4] + w2 * px - w0 * pz)
+                constraint.drift[2] += rate * (w.S[j, 5] + w0 * py - w1 * px)
+                constraint.drifts = 1
             j = w.dofs[j].parent
 
 
@@ -163,6 +171,7 @@ def _add_side(
     origin = w.pose[w.bodies[body].root].p
     px, py, pz = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
     j = w.bodies[body].last
+    # Coordinate by coordinate: velocity of the point, S_v + S_w x r
     while j >= 0 and not w.dofs[j].kinematic:
         w0, w1, w2 = w.S[j, 0], w.S[j, 1], w.S[j, 2]
         vx = sign * (w.S[j, 3] + w1 * pz - w2 * py)
@@ -178,57 +187,57 @@ def _add_side(
 
 
 @inlined
-def _swap_sides(J: Floats, c: Any, i: int) -> None:
+def _swap_sides(J: Floats, constraint: Any, index: int) -> None:
     """A contact whose first body stands still acts on the second alone: that becomes side 0."""
-    c.a, c.b = c.b, -1
+    constraint.a, constraint.b = constraint.b, -1
     for r in range(3):
         for k in range(J.shape[1]):
-            J[6 * i + r, k] = J[6 * i + 3 + r, k]
+            J[6 * index + r, k] = J[6 * index + 3 + r, k]
 
 
 @inlined
-def row_velocity(scene: SparseView, i: int, r: int, v: Floats) -> float:
-    """Velocity [m/s] of row r of constraint i, for v ordered by trees; without the bias."""
-    c = scene.constraints[i]
+def row_velocity(scene: SparseView, index: int, row: int, v: Floats) -> float:
+    """Velocity [m/s] of `row` of constraint `index`, for v ordered by trees; without the bias."""
+    c = scene.constraints[index]
     a = scene.trees[c.a]
     u = 0.0
     for k in range(a.nv):
-        u += scene.J[6 * i + r, k] * v[a.first + k]
+        u += scene.J[6 * index + row, k] * v[a.first + k]
     if c.b >= 0:
         b = scene.trees[c.b]
         for k in range(b.nv):
-            u += scene.J[6 * i + 3 + r, k] * v[b.first + k]
+            u += scene.J[6 * index + 3 + row, k] * v[b.first + k]
     return u
 
 
 @inlined
-def add_pull(scene: SparseView, i: int, r: int, impulse: float, out: Floats) -> None:
-    """out += J^T of row r of constraint i times an impulse along it; out is ordered by trees."""
-    c = scene.constraints[i]
+def add_pull(scene: SparseView, index: int, row: int, impulse: float, out: Floats) -> None:
+    """out += J^T of a row of constraint `index` times an impulse; out is ordered by trees."""
+    c = scene.constraints[index]
     a = scene.trees[c.a]
     for k in range(a.nv):
-        out[a.first + k] += impulse * scene.J[6 * i + r, k]
+        out[a.first + k] += impulse * scene.J[6 * index + row, k]
     if c.b >= 0:
         b = scene.trees[c.b]
         for k in range(b.nv):
-            out[b.first + k] += impulse * scene.J[6 * i + 3 + r, k]
+            out[b.first + k] += impulse * scene.J[6 * index + 3 + row, k]
 
 
 @inlined
-def row_velocities(scene: SparseView, i: int, v: Floats) -> tuple[float, float, float]:
-    """Velocities [m/s] of all rows of constraint i, right-hand sides included; zero of no row."""
-    rows = scene.constraints[i].rows
+def row_velocities(scene: SparseView, index: int, v: Floats) -> tuple[float, float, float]:
+    """Velocities [m/s] of all rows of a constraint, right-hand sides included; zero of no row."""
+    rows = scene.constraints[index].rows
     return (
-        row_velocity(scene, i, 0, v) + scene.bias[i, 0],
-        row_velocity(scene, i, 1, v) + scene.bias[i, 1] if rows > 1 else 0.0,
-        row_velocity(scene, i, 2, v) + scene.bias[i, 2] if rows > 2 else 0.0,
+        row_velocity(scene, index, 0, v) + scene.bias[index, 0],
+        row_velocity(scene, index, 1, v) + scene.bias[index, 1] if rows > 1 else 0.0,
+        row_velocity(scene, index, 2, v) + scene.bias[index, 2] if rows > 2 else 0.0,
     )
 
 
 @inlined
-def predicted_velocity(scene: SparseView, i: int, r: int) -> float:
-    """Velocity [m/s] of row r of constraint i without impulses, the bias included."""
-    return row_velocity(scene, i, r, scene.free) + scene.bias[i, r]
+def predicted_velocity(scene: SparseView, index: int, row: int) -> float:
+    """Velocity [m/s] of `row` of constraint `index` without impulses, the bias included."""
+    return row_velocity(scene, index, row, scene.free) + scene.bias[index, row]
 
 
 @inlined
@@ -238,10 +247,12 @@ def _align_tangents(contacts: Records, count: int, scene: SparseView) -> None:
     As in `dynenvs.contact.assembly.rows`, whose comment says why.
     """
     first = integer(0)
+    # A run of contacts of one pair
     while first < count:
         last = first + 1
         while last < count and contacts[last].group == contacts[first].group:
             last += 1
+        # Their slip in the world's axes
         sx, sy, sz = 0.0, 0.0, 0.0
         for i in range(first, last):
             t1, t2 = contacts[i].t1, contacts[i].t2
@@ -249,6 +260,7 @@ def _align_tangents(contacts: Records, count: int, scene: SparseView) -> None:
             sx += a * t1[0] + b * t2[0]
             sy += a * t1[1] + b * t2[1]
             sz += a * t1[2] + b * t2[2]
+        # Along that, as far as it lies in each one's plane
         for i in range(first, last):
             if contacts[i].tangents == 2:
                 t1, t2 = contacts[i].t1, contacts[i].t2
@@ -261,27 +273,30 @@ def _align_tangents(contacts: Records, count: int, scene: SparseView) -> None:
 
 
 @inlined
-def turn_rows(contact: Any, scene: SparseView, i: int, c: float, s: float) -> None:
+def turn_rows(contact: Any, scene: SparseView, index: int, cosine: float, sine: float) -> None:
     """Turn a contact's tangents, with their rows and right-hand sides."""
+    # Axes, rows on both sides and right-hand sides turn alike
     for k in range(3):
         a, b = contact.t1[k], contact.t2[k]
-        contact.t1[k] = c * a + s * b
-        contact.t2[k] = c * b - s * a
+        contact.t1[k] = cosine * a + sine * b
+        contact.t2[k] = cosine * b - sine * a
     for side in range(2):
-        r = 6 * i + 3 * side
+        r = 6 * index + 3 * side
         for k in range(scene.J.shape[1]):
             a, b = scene.J[r + 1, k], scene.J[r + 2, k]
-            scene.J[r + 1, k] = c * a + s * b
-            scene.J[r + 2, k] = c * b - s * a
-    a, b = scene.bias[i, 1], scene.bias[i, 2]
-    scene.bias[i, 1] = c * a + s * b
-    scene.bias[i, 2] = c * b - s * a
+            scene.J[r + 1, k] = cosine * a + sine * b
+            scene.J[r + 2, k] = cosine * b - sine * a
+    a, b = scene.bias[index, 1], scene.bias[index, 2]
+    scene.bias[index, 1] = cosine * a + sine * b
+    scene.bias[index, 2] = cosine * b - sine * a
 
 
 @inlined
-def _keep_offset(scene: SparseView, i: int, polygon: Records, contact: Any, offset: float) -> None:
+def _keep_offset(
+    scene: SparseView, index: int, polygon: Records, contact: Any, offset: float
+) -> None:
     """A contact's largest predicted velocity; the bias is what adds to J v from here on."""
-    bias, c = scene.bias[i], scene.constraints[i]
+    bias, c = scene.bias[index], scene.constraints[index]
     set_speed(c, polygon, (bias[0], bias[1], bias[2]))
     bias[0], bias[1], bias[2] = offset, 0.0, 0.0
     if c.drifts:
@@ -291,27 +306,28 @@ def _keep_offset(scene: SparseView, i: int, polygon: Records, contact: Any, offs
 
 
 @inlined
-def set_speed(c: Any, polygon: Records, u: tuple[float, float, float]) -> None:
-    """A constraint's largest predicted velocity, for the certificate's scale; u: of its rows."""
-    c.speed = abs(u[0])
-    if c.rows == 2:
-        c.speed = max(c.speed, abs(u[1]))
-    elif c.rows == 3:
-        c.speed = max(c.speed, strongest(polygon, u[1], u[2]))
+def set_speed(constraint: Any, polygon: Records, velocities: tuple[float, float, float]) -> None:
+    """A constraint's largest predicted velocity, of those of its rows: the certificate's scale."""
+    constraint.speed = abs(velocities[0])
+    if constraint.rows == 2:
+        constraint.speed = max(constraint.speed, abs(velocities[1]))
+    elif constraint.rows == 3:
+        constraint.speed = max(constraint.speed, strongest(polygon, velocities[1], velocities[2]))
 
 
 @inlined
-def _recall(memory: Records, contact: Any, part: float, p: Floats) -> None:
+def _warm_start(memory: Records, contact: Any, part: float, impulses: Floats) -> None:
     """This part of the last step's impulses, along this step's normal and tangents."""
     last = memory[contact.candidate].impulse
     n, t1, t2 = contact.normal, contact.t1, contact.t2
-    p[0] = p[1] = p[2] = 0.0
+    # In the world's axes it was kept: tangents have turned since
+    impulses[0] = impulses[1] = impulses[2] = 0.0
     for k in range(3):
-        p[0] += n[k] * last[k]
-        p[1] += t1[k] * last[k] if contact.tangents > 0 else 0.0
-        p[2] += t2[k] * last[k] if contact.tangents > 1 else 0.0
+        impulses[0] += n[k] * last[k]
+        impulses[1] += t1[k] * last[k] if contact.tangents > 0 else 0.0
+        impulses[2] += t2[k] * last[k] if contact.tangents > 1 else 0.0
     for r in range(3):
-        p[r] *= part
+        impulses[r] *= part
 
 
 @inlined

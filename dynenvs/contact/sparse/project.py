@@ -127,17 +127,18 @@ def project_sparse(w: WorldView, dt: float) -> int:
 
 
 @inlined
-def _add_carried(w: WorkView, scene: SparseView, i: int) -> None:
-    """Make the velocities `trial` of constraint i those from a kinematic body, belts left out."""
-    c = scene.constraints[i]
+def _add_carried(w: WorkView, scene: SparseView, index: int) -> None:
+    """Make a constraint's velocities `trial` those from a kinematic body, belts left out."""
+    c = scene.constraints[index]
     if c.contact < 0 or c.drifts == 0:
         return
     contact = w.contacts[c.contact]
     for r in range(c.rows):
+        # Bodies moved from outside carry what rests on them, belts do not
         direction = contact.normal if r == 0 else (contact.t1 if r == 1 else contact.t2)
-        scene.trial[i, r] += dot3(direction, c.drift)
+        scene.trial[index, r] += dot3(direction, c.drift)
         if contact.drifts:
-            scene.trial[i, r] -= dot3(direction, contact.drift)
+            scene.trial[index, r] -= dot3(direction, contact.drift)
 
 
 @inlined
@@ -233,18 +234,19 @@ def _hold_unmovable(w: WorkView, scene: SparseView, count: int, worst: float) ->
 
 
 @inlined
-def _mark(scene: SparseView, i: int, rows: int) -> float:
+def _mark(scene: SparseView, index: int, rows: int) -> float:
     """Have the first rows of a constraint take part; returns their largest error."""
     worst = 0.0
     for r in range(rows):
-        scene.W[i, 4 * r] = STIFF / scene.constraints[i].g
-        worst = max(worst, abs(scene.p[i, r]))
+        scene.W[index, 4 * r] = STIFF / scene.constraints[index].g
+        worst = max(worst, abs(scene.p[index, r]))
     return worst
 
 
 @inlined
 def _correct(w: ModelView, scene: SparseView, dq: Floats) -> bool:
     """The step dq in the model's order; False if an island's factor finds no room or pivot."""
+    # Nothing moves but the islands that have errors
     for j in range(w.header[0].nv):
         dq[j] = scene.off[j] = 0.0
     k = 0
@@ -258,8 +260,10 @@ def _correct(w: ModelView, scene: SparseView, dq: Floats) -> bool:
         assemble(scene, island)
         if not factorise(scene, island):
             return False
+        # The second pass takes what stiff rows have left over
         for _ in range(PASSES):
             _add_step(scene, island)
+        # Back into the model's order
         for a in range(island.first_tree, island.first_tree + island.trees):
             tree = scene.trees[scene.trees_of[a]]
             for j in range(tree.first, tree.first + tree.nv):
@@ -281,6 +285,7 @@ def _largest_error(scene: SparseView, island: Any) -> float:
 @inlined
 def _add_step(scene: SparseView, island: Any) -> None:
     """off += (M + J^T R J)^-1 J^T R (error - J off), over the rows that take part."""
+    # Pulls in proportion to what is left of each error
     for a in range(island.first_tree, island.first_tree + island.trees):
         tree = scene.trees[scene.trees_of[a]]
         for j in range(tree.first, tree.first + tree.nv):

@@ -120,8 +120,9 @@ def copy_impulses(scene: SparseView, island: Any, source: Floats, target: Floats
 
 
 @inlined
-def respond(scene: SparseView, island: Any, p: Floats, v: Floats) -> None:
-    """v = v_free + M^-1 J^T p of the island's trees."""
+def respond(scene: SparseView, island: Any, impulses: Floats, v: Floats) -> None:
+    """v = v_free + M^-1 J^T impulses of the island's trees."""
+    # Free motion, then what each impulse adds
     for k in range(island.first_tree, island.first_tree + island.trees):
         tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
@@ -129,12 +130,12 @@ def respond(scene: SparseView, island: Any, p: Floats, v: Floats) -> None:
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         for r in range(scene.constraints[i].rows):
-            if p[i, r] != 0.0:
-                add_response(scene, i, r, p[i, r], v)
+            if impulses[i, r] != 0.0:
+                add_response(scene, i, r, impulses[i, r], v)
         j = scene.constraints[i].moments
         for r in range(scene.constraints[j].rows if j >= 0 else 0):
-            if p[j, r] != 0.0:
-                add_response(scene, j, r, p[j, r], v)
+            if impulses[j, r] != 0.0:
+                add_response(scene, j, r, impulses[j, r], v)
 
 
 @kernel
@@ -144,6 +145,7 @@ def update_velocities(
     """Velocities that the impulses give, and the certificate's residual of both; inf for NaN."""
     respond(scene, island, scene.p, scene.v)
     worst = 0.0
+    # The certificate of blocks takes one: each constraint is written into it in turn
     block = blocks[0]
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
@@ -151,6 +153,7 @@ def update_velocities(
         block.row, block.tangents = 0, c.rows - 1
         block.friction, block.reserve = c.friction, c.reserve
         block.dry = block.moments = 0
+        # Velocities of the rows, right-hand sides included
         u = scene.trial[i]
         for r in range(3):
             u[r] = row_velocity(scene, i, r, scene.v) + scene.bias[i, r] if r < c.rows else 0.0
@@ -165,6 +168,7 @@ def update_velocities(
             residual = certify_cones(blocks, 1, G, island.scale, scene.p[i], u)
         else:
             residual = certify_block(polygon, block, G, island.scale, scene.p[i], u)
+        # Written so that NaN counts as the worst
         c.slip = block.slip
         if not residual <= worst:
             worst = residual
@@ -177,18 +181,21 @@ def _round(
     budget: int,
 ) -> bool:  # fmt: skip
     """Solve for v at these multipliers and penalty, and move p; returns whether that was solved."""
+    # Far from an answer the slip is held: then the round minimises a convex function
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         scene.slip[i] = -1.0
         if residual > FAR:
             c = scene.constraints[i]
             scene.slip[i] = c.friction * c.slip + (c.turning if c.moments >= 0 else 0.0)
+    # A round need not be solved better than the problem is so far
     target = 0.05 * min(residual, 1.0) * island.scale
     off = _miss(scene, island, cone, polygon, penalty)
     least, idle = off, 0
     for _ in range(INNER):
         if off <= target or idle >= PATIENCE or island.newtons >= budget:
             break
+        # Newton's step for v
         assemble(scene, island)
         if island.moments != 0:
             _add_moments(scene, island)
@@ -197,6 +204,7 @@ def _round(
             break
         _direct(scene, island)
         off = _search(scene, island, cone, polygon, penalty)
+        # Rounding may leave nothing to gain: a few idle steps end the round
         idle += 1
         if off < 0.5 * least:
             least, idle = off, 0
@@ -212,6 +220,7 @@ def _miss(scene: SparseView, island: Any, cone: int, polygon: Records, penalty: 
 
     `off` = v - v_free - M^-1 J^T trial; returns the largest velocity that it gives a row.
     """
+    # The law at these velocities
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         c, held = scene.constraints[i], scene.slip[i]
@@ -224,11 +233,13 @@ def _miss(scene: SparseView, island: Any, cone: int, polygon: Records, penalty: 
             project_contact(
                 cone, polygon, c, penalty / c.g, scene.p[i], u, held, scene.trial[i], scene.W[i]
             )
+    # What velocities its impulses give, against those assumed
     respond(scene, island, scene.trial, scene.off)
     for k in range(island.first_tree, island.first_tree + island.trees):
         tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
             scene.off[j] = scene.v[j] - scene.off[j]
+    # Measured as velocities of the rows: masses are of all sizes
     worst = 0.0
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
@@ -241,68 +252,76 @@ def _miss(scene: SparseView, island: Any, cone: int, polygon: Records, penalty: 
 
 
 @inlined
-def _velocities(scene: SparseView, i: int) -> Six:
-    """Velocities and turns at contact i, which has moments."""
-    a, b, c = row_velocities(scene, i, scene.v)
-    d, e, f = row_velocities(scene, scene.constraints[i].moments, scene.v)
+def _velocities(scene: SparseView, index: int) -> Six:
+    """Velocities and turns at contact `index`, which has moments."""
+    a, b, c = row_velocities(scene, index, scene.v)
+    d, e, f = row_velocities(scene, scene.constraints[index].moments, scene.v)
     return a, b, c, d, e, f
 
 
 @inlined
-def _impulses(scene: SparseView, i: int) -> Six:
-    """Impulses and moments of contact i."""
-    p, q = scene.p[i], scene.p[scene.constraints[i].moments]
+def _impulses(scene: SparseView, index: int) -> Six:
+    """Impulses and moments of contact `index`."""
+    p, q = scene.p[index], scene.p[scene.constraints[index].moments]
     return p[0], p[1], p[2], q[0], q[1], q[2]
 
 
 @inlined
-def _coefficients(scene: SparseView, i: int) -> Three:
+def _coefficients(scene: SparseView, index: int) -> Three:
     """Those of sliding, torsional and rolling friction."""
-    c = scene.constraints[i]
+    c = scene.constraints[index]
     d = scene.constraints[c.moments]
     return c.friction, d.friction, d.roll if d.rows == 3 else 0.0
 
 
 @inlined
-def _certify_moments(scene: SparseView, i: int, c: Any) -> float:
-    """The law's residual at contact i [m/s]; writes what turns add to its slip."""
-    mu, u, g = _coefficients(scene, i), _velocities(scene, i), 0.0
+def _certify_moments(scene: SparseView, index: int, constraint: Any) -> float:
+    """The law's residual at contact `index` [m/s]; writes what turns add to its slip."""
+    # The largest velocity that a unit of impulse gives a row, moments' rows included
+    mu, u, g = _coefficients(scene, index), _velocities(scene, index), 0.0
     for r in range(3):
-        g = max(g, scene.G[i, 4 * r] if r < c.rows else 0.0)
-        g = max(g, scene.G[c.moments, 4 * r] if r < scene.constraints[c.moments].rows else 0.0)
-    c.turning = turning(mu, u)
-    return float(certify_moments(mu, c.reserve, g, _impulses(scene, i), u))
+        g = max(g, scene.G[index, 4 * r] if r < constraint.rows else 0.0)
+        g = max(
+            g,
+            scene.G[constraint.moments, 4 * r]
+            if r < scene.constraints[constraint.moments].rows
+            else 0.0,
+        )
+    constraint.turning = turning(mu, u)
+    return float(certify_moments(mu, constraint.reserve, g, _impulses(scene, index), u))
 
 
 @inlined
-def _project_moments(scene: SparseView, i: int, rho: float, held: float) -> None:
-    """The law of contact i and its moments into `trial`, `law` and `W`."""
-    c = scene.constraints[i]
+def _project_moments(scene: SparseView, index: int, rho: float, held: float) -> None:
+    """The law of contact `index` and its moments into `trial`, `law` and `W`."""
+    c = scene.constraints[index]
     j = c.moments
-    D, u, p = scene.law[j], _velocities(scene, i), _impulses(scene, i)
-    q = project_moments(_coefficients(scene, i), c.reserve, rho, p, u, held, D)
-    trial, moment = scene.trial[i], scene.trial[j]
+    D, u, p = scene.law[j], _velocities(scene, index), _impulses(scene, index)
+    # Three rows of the contact, three of its moments; each has its part of the derivative
+    q = project_moments(_coefficients(scene, index), c.reserve, rho, p, u, held, D)
+    trial, moment = scene.trial[index], scene.trial[j]
     trial[0], trial[1], trial[2] = q[0], q[1], q[2]
     moment[0], moment[1], moment[2] = q[3], q[4], q[5]
     for r in range(3):
         for k in range(3):
-            scene.W[i, 3 * r + k] = D[6 * r + k]
+            scene.W[index, 3 * r + k] = D[6 * r + k]
 
 
 @inlined
-def _project_dry(scene: SparseView, i: int, rho: float, u: float) -> None:
-    """The law of dry joint i into `trial` and `W`."""
+def _project_dry(scene: SparseView, index: int, rho: float, velocity: float) -> None:
+    """The law of dry joint `index` into `trial` and `W`."""
     for k in range(9):
-        scene.W[i, k] = 0.0
-    scene.trial[i, 1] = scene.trial[i, 2] = 0.0
-    bound = scene.constraints[i].reserve
-    scene.trial[i, 0], scene.W[i, 0] = project_dry(bound, rho, scene.p[i, 0], u)
+        scene.W[index, k] = 0.0
+    scene.trial[index, 1] = scene.trial[index, 2] = 0.0
+    bound = scene.constraints[index].reserve
+    scene.trial[index, 0], scene.W[index, 0] = project_dry(bound, rho, scene.p[index, 0], velocity)
 
 
 @kernel
 def assemble(scene: SparseView, island: Any) -> None:
     """M + J^T W J into the factor's blocks."""
     F = scene.factor
+    # The trees' masses on the diagonal
     for k in range(island.words):
         F[k] = 0.0
     for a in range(island.trees):
@@ -310,6 +329,7 @@ def assemble(scene: SparseView, island: Any) -> None:
         D = scene.block[a, a]
         for k in range(tree.nv * tree.nv):
             F[D + k] = scene.masses[tree.mass_at + k]
+    # Each constraint's W between the trees that it acts on
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         c, W = scene.constraints[i], scene.W[i]
@@ -328,7 +348,7 @@ def assemble(scene: SparseView, island: Any) -> None:
 
 @inlined
 def _add_weighted(
-    F: Floats,
+    values: Floats,
     at: int,
     J: Floats,
     left: int,
@@ -336,16 +356,16 @@ def _add_weighted(
     right: int,
     columns: int,
     count: int,
-    W: Floats,
+    law: Floats,
 ) -> None:
     """Block += J_left^T W J_right, for n rows of each."""
     for r in range(count):
         for i in range(rows):
             weight = 0.0
             for k in range(count):
-                weight += J[left + k, i] * W[3 * k + r]
+                weight += J[left + k, i] * law[3 * k + r]
             for j in range(columns):
-                F[at + columns * i + j] += weight * J[right + r, j]
+                values[at + columns * i + j] += weight * J[right + r, j]
 
 
 @kernel
@@ -435,6 +455,7 @@ def _go(scene: SparseView, island: Any, part: float) -> None:
 @kernel
 def _search(scene: SparseView, island: Any, cone: int, polygon: Records, penalty: float) -> float:
     """Go along Newton's step until the slope has fallen enough; returns the miss there [m/s]."""
+    # The slope falls along the way, but not evenly: the law has kinks
     first = _slope(scene, island)
     low, low_slope = 0.0, first
     high, high_slope = 0.0, 0.0
@@ -444,8 +465,10 @@ def _search(scene: SparseView, island: Any, cone: int, polygon: Records, penalty
         _go(scene, island, part)
         off = _miss(scene, island, cone, polygon, penalty)
         slope = _slope(scene, island)
+        # Far enough: half of the slope is gone, or the full step does not overshoot
         if abs(slope) <= 0.5 * abs(first) or (part == 1.0 and slope <= 0.0):
             break
+        # The root lies between `low` and `high`: false position, kept off both ends
         if slope > 0.0:
             high, high_slope = part, slope
         else:

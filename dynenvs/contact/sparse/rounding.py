@@ -30,6 +30,7 @@ def is_rounding(scene: SparseView, island: Any, residual: float) -> bool:
     """
     if not residual <= SUSPECT:
         return False
+    # Sums of magnitudes in place of sums: nothing cancels in them
     for k in range(island.first_tree, island.first_tree + island.trees):
         tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
@@ -38,6 +39,7 @@ def is_rounding(scene: SparseView, island: Any, residual: float) -> bool:
         i = scene.members[k]
         for r in range(scene.constraints[i].rows):
             _add_sizes(scene, i, r, abs(scene.p[i, r]))
+    # What a rounding of each impulse could make of a row's velocity
     most = 0.0
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
@@ -47,21 +49,21 @@ def is_rounding(scene: SparseView, island: Any, residual: float) -> bool:
 
 
 @inlined
-def _add_sizes(scene: SparseView, i: int, r: int, impulse: float) -> None:
-    """off += |Z^T| of row r of constraint i times an impulse."""
-    c = scene.constraints[i]
+def _add_sizes(scene: SparseView, index: int, row: int, impulse: float) -> None:
+    """off += |Z^T| of `row` of constraint `index` times an impulse."""
+    c = scene.constraints[index]
     for side in range(2 if c.b >= 0 else 1):
         tree = scene.trees[c.b if side else c.a]
         for k in range(tree.nv):
-            scene.off[tree.first + k] += impulse * abs(scene.Z[6 * i + 3 * side + r, k])
+            scene.off[tree.first + k] += impulse * abs(scene.Z[6 * index + 3 * side + row, k])
 
 
 @inlined
-def _size(scene: SparseView, i: int, r: int) -> float:
-    """|J| off of row r of constraint i [m/s]."""
-    c, size = scene.constraints[i], 0.0
+def _size(scene: SparseView, index: int, row: int) -> float:
+    """|J| off of `row` of constraint `index` [m/s]."""
+    c, size = scene.constraints[index], 0.0
     for side in range(2 if c.b >= 0 else 1):
         tree = scene.trees[c.b if side else c.a]
         for k in range(tree.nv):
-            size += abs(scene.J[6 * i + 3 * side + r, k]) * scene.off[tree.first + k]
+            size += abs(scene.J[6 * index + 3 * side + row, k]) * scene.off[tree.first + k]
     return size

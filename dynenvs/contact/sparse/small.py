@@ -25,25 +25,29 @@ DONE, NOT_DONE = 0, 1
 
 
 @apart("sparse", seconds=19)
-def solve_small(w: WorldView, number: int, rungs: int) -> int:
+def solve_small(w: WorldView, number: int, stages: int) -> int:
     """Solve island `number` densely; DONE if that is certified, and better than what `p` holds.
 
-    rungs: QUICK, INSIDE or ALL of the dense ladder's
+    stages: QUICK, INSIDE or ALL of the dense stages
     `scene.p` and the island's residual are then of that answer; else they stay.
     """
     scene = w.scene
     island, polygon, cone = scene.islands[number], polygon_of(w), cone_of(w)
+    # No room in the dense arrays: the island is none of theirs
     if island.count > w.blocks.shape[0] or _count_rows(scene, island) > w.G.shape[0]:
         return NOT_DONE
+    # The island as a dense problem
     rows = _list_blocks(scene, island, w)
     _fill(scene, island, w)
     n, scale = island.count, island.scale
     if has_reserves(scene, island):
         done = solve_with_reserves(w, n, rows, cone, scale)
     else:
-        done = solve_rows(w, n, rows, cone, rungs, 0, scale)
-    if rungs == QUICK and done != CERTIFIED:
+        done = solve_rows(w, n, rows, cone, stages, 0, scale)
+    # The quick methods only promise what they have certified
+    if stages == QUICK and done != CERTIFIED:
         return NOT_DONE
+    # Certified again by velocities of the trees: the dense ones carry the rounding of G
     _exchange(scene, island, w)
     residual = update_velocities(scene, island, cone, polygon, w.blocks)
     if residual < island.residual:
@@ -66,10 +70,10 @@ def _exchange(scene: SparseView, island: Any, w: WorkView) -> None:
 
 
 @inlined
-def _exchange_rows(scene: SparseView, i: int, w: WorkView, first: int) -> None:
+def _exchange_rows(scene: SparseView, index: int, w: WorkView, first: int) -> None:
     for r in range(3):
-        scene.best[i, r] = scene.p[i, r]
-        scene.p[i, r] = w.impulse_row[first + r] if r < scene.constraints[i].rows else 0.0
+        scene.best[index, r] = scene.p[index, r]
+        scene.p[index, r] = w.impulse_row[first + r] if r < scene.constraints[index].rows else 0.0
 
 
 @inlined
@@ -79,9 +83,11 @@ def _list_blocks(scene: SparseView, island: Any, w: WorkView) -> int:
     for k in range(island.count):
         i = scene.members[island.first + k]
         c, block = scene.constraints[i], w.blocks[k]
+        # A block for each constraint; moments follow their contact's rows
         block.row, block.tangents, block.friction = r, c.rows - 1, c.friction
         block.reserve, block.corners, block.dry = c.reserve, 0, 0
         block.mode = STICK if scene.p[i, 0] > 0.0 else OPEN
+        # Dry joints start at the bound at which they were
         if c.contact == DRY:
             block.dry, block.mode = 1, STICK
             if abs(scene.p[i, 0]) >= AT_BOUND * c.reserve:
@@ -130,31 +136,32 @@ def _fill(scene: SparseView, island: Any, w: WorkView) -> None:
 
 
 @inlined
-def _fill_rows(scene: SparseView, island: Any, w: WorkView, i: int, first: int) -> None:
-    """Those of constraint i, from the row `first` on."""
-    for a in range(scene.constraints[i].rows):
+def _fill_rows(scene: SparseView, island: Any, w: WorkView, index: int, first: int) -> None:
+    """Those of constraint `index`, from the row `first` on."""
+    for a in range(scene.constraints[index].rows):
         row = first + a
-        w.bias_row[row] = predicted_velocity(scene, i, a)
-        w.impulse_row[row] = scene.p[i, a]  # where Newton's method on moments begins
+        w.bias_row[row] = predicted_velocity(scene, index, a)
+        w.impulse_row[row] = scene.p[index, a]  # where Newton's method on moments begins
         for other in range(island.count):
             j = scene.members[island.first + other]
             at, m = w.blocks[other].row, scene.constraints[j].moments
             for b in range(scene.constraints[j].rows):
-                w.G[row, at + b] = _coupling(scene, i, a, j, b)
+                w.G[row, at + b] = _coupling(scene, index, a, j, b)
             for b in range(scene.constraints[m].rows if m >= 0 else 0):
-                w.G[row, at + scene.constraints[j].rows + b] = _coupling(scene, i, a, m, b)
+                w.G[row, at + scene.constraints[j].rows + b] = _coupling(scene, index, a, m, b)
 
 
 @inlined
-def _coupling(scene: SparseView, i: int, a: int, j: int, b: int) -> float:
-    """Velocity of row a of constraint i for a unit of impulse along row b of constraint j."""
+def _coupling(scene: SparseView, index: int, row: int, second: int, column: int) -> float:
+    """Velocity of a row of constraint `index` by a unit of impulse along `column` of `second`."""
     total = 0.0
+    # J of one constraint times Z of the other, over the trees that they share
     for side in range(2):
-        own = scene.constraints[i].b if side else scene.constraints[i].a
+        own = scene.constraints[index].b if side else scene.constraints[index].a
         for other_side in range(2):
-            other = scene.constraints[j].b if other_side else scene.constraints[j].a
+            other = scene.constraints[second].b if other_side else scene.constraints[second].a
             if own >= 0 and own == other:
                 for k in range(scene.trees[own].nv):
-                    left = scene.J[6 * i + 3 * side + a, k]
-                    total += left * scene.Z[6 * j + 3 * other_side + b, k]
+                    left = scene.J[6 * index + 3 * side + row, k]
+                    total += left * scene.Z[6 * second + 3 * other_side + column, k]
     return total

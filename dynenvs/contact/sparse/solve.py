@@ -1,4 +1,4 @@
-"""The contact problem of a scene, island by island: the rung above the dense ones.
+"""The contact problem of a scene, solved island by island.
 
 Same contacts, law and certificate as in `dynenvs.contact.resolve`; what differs is the work, which
 grows with the islands and their contacts, not with the square of all.
@@ -6,11 +6,11 @@ grows with the islands and their contacts, not with the square of all.
 
 from __future__ import annotations
 
-from dynenvs.contact.assembly.memory import forget, remember_contact
+from dynenvs.contact.assembly.memory import clear_warm_start, remember_contact
 from dynenvs.contact.assembly.problem import least_speed
 from dynenvs.contact.sparse.dry_joints import pose_dry, remember_dry
 from dynenvs.contact.sparse.islands import find_islands
-from dynenvs.contact.sparse.ladder import climb, velocity_scale
+from dynenvs.contact.sparse.ladder import solve_island, velocity_scale
 from dynenvs.contact.sparse.moment_rows import has_moments, keep_moments, pose_moments
 from dynenvs.contact.sparse.problem import list_trees, pose_problem, read_masses
 from dynenvs.contact.sparse.proximal import update_velocities
@@ -31,6 +31,7 @@ def pose_islands(w: WorldView, count: int, dt: float) -> int:
 
     dt: length of the step, or 0 in an impact, in which no gap closes
     """
+    # Trees and their masses, the constraints, and what impulses along them do
     scene = w.scene
     list_trees(w.dofs, scene)
     for k in range(w.header[0].nv):
@@ -42,6 +43,7 @@ def pose_islands(w: WorldView, count: int, dt: float) -> int:
         n = pose_dry(w, scene, n, dt)
     if w.header[0].moments:
         pose_moments(w, scene, count, n)
+    # Islands, and which of them have moments
     islands = find_islands(scene, n)
     scene.islands[islands].count = 0
     for k in range(islands):
@@ -71,8 +73,8 @@ def solve_sparse(w: WorldView, count: int, dt: float) -> int:
         island = scene.islands[k]
         island.scale, island.newtons = velocity_scale(scene, island, floor), 0
         island.residual = update_velocities(scene, island, cone, polygon, w.blocks)
-        climbed = climb(w, k)
-        status = max(status, climbed) if climbed >= 0 else FAILED
+        solved = solve_island(w, k)
+        status = max(status, solved) if solved >= 0 else FAILED
         newtons += island.newtons
         worst = max(worst, island.residual)
         for t in range(island.first_tree, island.first_tree + island.trees):
@@ -96,12 +98,12 @@ def solve_sparse(w: WorldView, count: int, dt: float) -> int:
 
 
 @inlined
-def _remember_stops(w: StateView, scene: SparseView, count: int, n: int) -> None:
+def _remember_stops(w: StateView, scene: SparseView, count: int, total: int) -> None:
     """Keep what joint stops gave each coordinate: those constraints that follow the contacts."""
     stops = w.stops
     for j in range(w.header[0].nv):
         stops[j] = 0.0
-    for i in range(count, n):
+    for i in range(count, total):
         c = scene.constraints[i]
         if c.contact == LIMIT:
             dof = w.dofs[c.coordinate]
@@ -123,8 +125,8 @@ def _remember_moments(w: WorldView, scene: SparseView, count: int) -> None:
 
 @inlined
 def _remember(w: WorldView, scene: SparseView, count: int) -> None:
-    """Keep impulses by candidate; those that were not in reach forget theirs."""
-    forget(w)
+    """Keep impulses by candidate; those that were not in reach keep none."""
+    clear_warm_start(w)
     w.status[0].contacts = 0
     for i in range(count):
         p = scene.p[i]

@@ -60,11 +60,13 @@ def add_bodies(
     own, joints = names(m, "body", m.nbody), names(m, "joint", m.njnt)
     own[0] = "world"
     offsets = np.zeros((m.nbody, 3))
+    # In the file's order: parents come before what they carry
     for b in range(1, m.nbody):
         chain = range(m.body_jntadr[b], m.body_jntadr[b] + m.body_jntnum[b])
         parent = own[m.body_parentid[b]]
         at = m.body_pos[b] - offsets[m.body_parentid[b]]
         turn = rotation(m.body_quat[b])
+        # No joint: it is fixed; several: a massless body for each but the last
         if not chain:
             joint = Joint("fixed", position=at, rotation=turn)
             _add_last(builder, m, b, own[b], parent, joint, offsets[b])
@@ -83,8 +85,8 @@ def add_bodies(
 
 
 def _joint(
-    m: Any,
-    j: int,
+    mj_model: Any,
+    joint: int,
     name: str,
     at: Floats,
     turn: Floats,
@@ -96,40 +98,49 @@ def _joint(
     at, turn: the file's body frame in the parent's, or the frame behind the joint before
     before: the origin behind the joint before, in the file's body frame
     """
-    kind = int(m.jnt_type[j])
-    dof = m.jnt_dofadr[j]
-    damping, armature = attached.burdens.get(j, (0.0, 0.0))
+    kind = int(mj_model.jnt_type[joint])
+    dof = mj_model.jnt_dofadr[joint]
+    # Losses and inertia of the joint, and what actuators and tendons add to it
+    damping, armature = attached.burdens.get(joint, (0.0, 0.0))
     options: dict[str, Any] = {
-        "damping": 0.0 if disabled(m, "damper") else float(m.dof_damping[dof]) + damping,
-        "armature": float(m.dof_armature[dof]) + armature,
-        "friction": 0.0 if disabled(m, "frictionloss") else float(m.dof_frictionloss[dof]),
-        "actuated": j in attached.efforts,
-        "effort": attached.efforts.get(j, math.inf),
+        "damping": 0.0
+        if disabled(mj_model, "damper")
+        else float(mj_model.dof_damping[dof]) + damping,
+        "armature": float(mj_model.dof_armature[dof]) + armature,
+        "friction": 0.0
+        if disabled(mj_model, "frictionloss")
+        else float(mj_model.dof_frictionloss[dof]),
+        "actuated": joint in attached.efforts,
+        "effort": attached.efforts.get(joint, math.inf),
     }
-    if m.jnt_stiffness[j] and not disabled(m, "spring"):
-        options["stiffness"] = float(m.jnt_stiffness[j])
-        options["reference"] = _spring_reference(m, j)
+    # A spring, with the place where it does not pull
+    if mj_model.jnt_stiffness[joint] and not disabled(mj_model, "spring"):
+        options["stiffness"] = float(mj_model.jnt_stiffness[joint])
+        options["reference"] = _spring_reference(mj_model, joint)
     if kind == FREE:  # its coordinates are the body's pose in the world
         return Joint("free", name, **options), np.zeros(3)
-    axis = np.array(m.jnt_axis[j])
-    origin = np.array(m.jnt_pos[j]) if kind in (HINGE, BALL) else before
+    # A hinge's or ball's anchor becomes the body's origin
+    axis = np.array(mj_model.jnt_axis[joint])
+    origin = np.array(mj_model.jnt_pos[joint]) if kind in (HINGE, BALL) else before
     # The origin before the first joint is the file's own: `before` is zero there.
     at = at + turn @ (origin - before)
-    zero = float(m.qpos0[m.jnt_qposadr[j]])
+    # MuJoCo counts from qpos0: the pose there is that of the frames
+    zero = float(mj_model.qpos0[mj_model.jnt_qposadr[joint]])
     if kind == HINGE and zero:
         turn = turn @ _turn(axis, -zero)
     if kind == SLIDE and zero:
         at = at - zero * (turn @ axis)
     if kind in (HINGE, SLIDE):
         options["axis"] = axis
-    if m.jnt_limited[j] and not disabled(m, "limit"):
-        lower, upper = (_end(float(end)) for end in m.jnt_range[j])
+    # Stops, of the joint itself and of tendons along it
+    if mj_model.jnt_limited[joint] and not disabled(mj_model, "limit"):
+        lower, upper = (_end(float(end)) for end in mj_model.jnt_range[joint])
         if kind != BALL:
             options["limits"] = (lower, upper)
         elif upper < math.pi:  # else it may turn as it likes
             options["limits"] = (0.0, upper)
-    if j in attached.stops:
-        (low, high), (first, last) = options.get("limits", NO_END), attached.stops[j]
+    if joint in attached.stops:
+        (low, high), (first, last) = options.get("limits", NO_END), attached.stops[joint]
         options["limits"] = (max(low, first), min(high, last))
     return Joint(KINDS[kind], name, position=at, rotation=turn, **options), origin
 
@@ -139,13 +150,14 @@ def _end(limit: float) -> float:
     return limit if abs(limit) < ENDLESS else math.copysign(math.inf, limit)
 
 
-def _spring_reference(m: Any, j: int) -> float | list[float]:
+def _spring_reference(mj_model: Any, joint: int) -> float | list[float]:
     """Where a joint's spring does not pull, as `Joint.reference` says it."""
-    at = m.jnt_qposadr[j]
-    if m.jnt_type[j] in (HINGE, SLIDE):
-        return float(m.qpos_spring[at])
-    place = [] if m.jnt_type[j] == BALL else m.qpos_spring[at : at + 3].tolist()
-    w, *xyz = m.qpos_spring[at + len(place) : at + len(place) + 4].tolist()
+    at = mj_model.jnt_qposadr[joint]
+    if mj_model.jnt_type[joint] in (HINGE, SLIDE):
+        return float(mj_model.qpos_spring[at])
+    place = [] if mj_model.jnt_type[joint] == BALL else mj_model.qpos_spring[at : at + 3].tolist()
+    # The reference as a rotation vector of at most half a turn
+    w, *xyz = mj_model.qpos_spring[at + len(place) : at + len(place) + 4].tolist()
     sign = -1.0 if w < 0.0 else 1.0
     sine = math.hypot(*xyz)
     scale = 2.0 * math.atan2(sine, abs(w)) / sine if sine > 0.0 else 0.0
@@ -160,20 +172,27 @@ def _turn(axis: Floats, angle: float) -> Floats:
 
 
 def _add_last(
-    builder: ModelBuilder, m: Any, b: int, name: str, parent: str, joint: Joint, origin: Floats
+    builder: ModelBuilder,
+    mj_model: Any,
+    body: int,
+    name: str,
+    parent: str,
+    joint: Joint,
+    origin: Floats,
 ) -> None:
     """Add the body that has the mass, and a site where its origin was."""
-    mass = float(m.body_mass[b])
-    turn = rotation(m.body_iquat[b])
-    inertia = turn @ np.diag(m.body_inertia[b]) @ turn.T
+    mass = float(mj_model.body_mass[body])
+    # Principal moments, turned into the body's axes; a massless body has none
+    turn = rotation(mj_model.body_iquat[body])
+    inertia = turn @ np.diag(mj_model.body_inertia[body]) @ turn.T
     builder.body(
         name,
         parent=parent,
         joint=joint,
         mass=mass,
-        com=m.body_ipos[b] - origin,
+        com=mj_model.body_ipos[body] - origin,
         inertia=(inertia + inertia.T) / 2 if mass > 0.0 else None,
-        lift=float(m.body_gravcomp[b]) if mass > 0.0 else 0.0,
+        lift=float(mj_model.body_gravcomp[body]) if mass > 0.0 else 0.0,
     )
     if origin.any():
         builder.site(f"{name}:origin", name, position=-origin)

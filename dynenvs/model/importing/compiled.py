@@ -131,14 +131,14 @@ def _advice(text: str) -> str:
     return ""
 
 
-def names(m: Any, kind: str, count: int) -> list[str]:
+def names(mj_model: Any, kind: str, count: int) -> list[str]:
     """Names of all objects of a kind; those without one are called by kind and number.
 
     kind: as in mujoco's mjtObj, for example "geom"
     """
     mujoco = mujoco_package()
     code = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
-    given = [mujoco.mj_id2name(m, code, i) for i in range(count)]
+    given = [mujoco.mj_id2name(mj_model, code, i) for i in range(count)]
     taken = {name for name in given if name}
     out = []
     for i, name in enumerate(given):
@@ -156,18 +156,18 @@ def rotation(quaternion: Any) -> Floats:
     return out.reshape(3, 3)
 
 
-def disabled(m: Any, what: str) -> bool:
+def disabled(mj_model: Any, what: str) -> bool:
     """Whether the file's <flag> switches something off: "limit", "contact", "gravity", ..."""
     bits = mujoco_package().mjtDisableBit
     wanted = int(getattr(bits, f"mjDSBL_{what.upper()}"))
     if what in ("equality", "frictionloss", "limit", "contact"):
         wanted |= int(bits.mjDSBL_CONSTRAINT)
-    return bool(int(m.opt.disableflags) & wanted)
+    return bool(int(mj_model.opt.disableflags) & wanted)
 
 
-def overrides(m: Any) -> bool:
+def overrides(mj_model: Any) -> bool:
     """Whether all contacts have the parameters of the file's <option>, not those of their geoms."""
-    return bool(int(m.opt.enableflags) & int(mujoco_package().mjtEnableBit.mjENBL_OVERRIDE))
+    return bool(int(mj_model.opt.enableflags) & int(mujoco_package().mjtEnableBit.mjENBL_OVERRIDE))
 
 
 def any_of(values: Any) -> NDArray[np.bool_]:
@@ -176,10 +176,12 @@ def any_of(values: Any) -> NDArray[np.bool_]:
     return np.asarray((array != 0).any(axis=tuple(range(1, array.ndim))))
 
 
-def is_loop(m: Any, e: int) -> bool:
-    """Whether constraint e holds two bodies, sites or joints together, and is in force."""
-    if disabled(m, "equality") or not m.eq_active0[e]:
+def is_loop(mj_model: Any, equality: int) -> bool:
+    """Whether constraint `equality` holds two bodies, sites or joints together, and is in force."""
+    if disabled(mj_model, "equality") or not mj_model.eq_active0[equality]:
         return False
-    if int(m.eq_type[e]) == COUPLING:
+    if int(mj_model.eq_type[equality]) == COUPLING:
         return True
-    return int(m.eq_type[e]) in (CONNECT, WELD) and int(m.eq_objtype[e]) in (BODY, SITE)
+    return int(mj_model.eq_type[equality]) in (CONNECT, WELD) and int(
+        mj_model.eq_objtype[equality]
+    ) in (BODY, SITE)

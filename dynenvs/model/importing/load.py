@@ -130,9 +130,9 @@ def _fill(builder: ModelBuilder, source: Source, moments: bool, losses: Losses) 
     losses.add("parts", [what for what, n in counts.items() if n], "they are not simulated")
 
 
-def _is_planar(builder: ModelBuilder, m: Any) -> bool:
+def _is_planar(builder: ModelBuilder, mj_model: Any) -> bool:
     """Whether all moves in the x-z plane, and every ground's normal lies in it."""
-    if m.neq or any(body.joint.type == "free" for body in builder.description().bodies):
+    if mj_model.neq or any(body.joint.type == "free" for body in builder.description().bodies):
         return False
     bodies, geoms, _ = builder.sorted_parts()
     grounds = [geom for geom in geoms if geom.type == "half_space"]

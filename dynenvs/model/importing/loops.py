@@ -36,6 +36,7 @@ def add_loops(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Los
     """Add constraints of type connect and weld, between bodies or sites, and joint."""
     m = source.m
     called = names(m, "equality", m.neq)
+    # What is in force is added; everything else is named among the losses
     held = [e for e in range(m.neq) if is_loop(m, e)]
     for e in held:
         if int(m.eq_type[e]) == COUPLING:
@@ -58,10 +59,10 @@ def add_loops(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Los
     losses.add("torquescale of welds", [called[e] for e in partly], "orientations hold exactly")
 
 
-def _close(builder: ModelBuilder, m: Any, name: str, bodies: Bodies, e: int) -> None:
+def _close(builder: ModelBuilder, mj_model: Any, name: str, bodies: Bodies, equality: int) -> None:
     """Hold two frames together; only their origins where orientations are free."""
-    a, b = _ends(m, e)
-    turned = int(m.eq_type[e]) == WELD and m.eq_data[e, 10] != 0.0
+    a, b = _ends(mj_model, equality)
+    turned = int(mj_model.eq_type[equality]) == WELD and mj_model.eq_data[equality, 10] != 0.0
     builder.close(
         name,
         bodies.names[a.body],
@@ -74,27 +75,40 @@ def _close(builder: ModelBuilder, m: Any, name: str, bodies: Bodies, e: int) -> 
     )
 
 
-def _ends(m: Any, e: int) -> tuple[_End, _End]:
-    """The frames that constraint e holds together (mjModel.eq_data)."""
-    a, b, data = int(m.eq_obj1id[e]), int(m.eq_obj2id[e]), m.eq_data[e]
-    if int(m.eq_objtype[e]) == SITE:
+def _ends(mj_model: Any, equality: int) -> tuple[_End, _End]:
+    """The frames that constraint `equality` holds together (mjModel.eq_data)."""
+    a, b, data = (
+        int(mj_model.eq_obj1id[equality]),
+        int(mj_model.eq_obj2id[equality]),
+        mj_model.eq_data[equality],
+    )
+    # Sites are frames already
+    if int(mj_model.eq_objtype[equality]) == SITE:
         first, second = (
-            _End(int(m.site_bodyid[s]), np.array(m.site_pos[s]), rotation(m.site_quat[s]))
+            _End(
+                int(mj_model.site_bodyid[s]),
+                np.array(mj_model.site_pos[s]),
+                rotation(mj_model.site_quat[s]),
+            )
             for s in (a, b)
         )
         return first, second
-    if int(m.eq_type[e]) == CONNECT:
+    # A connect has two points
+    if int(mj_model.eq_type[equality]) == CONNECT:
         return _End(a, np.array(data[:3]), np.eye(3)), _End(b, np.array(data[3:6]), np.eye(3))
     # The anchor in B, then the same point and B's orientation in A
     turn = rotation(data[6:10])
     return _End(a, np.array(data[3:6]), turn), _End(b, np.array(data[:3]), np.eye(3))
 
 
-def _couple(builder: ModelBuilder, m: Any, name: str, joints: list[str], e: int) -> None:
+def _couple(
+    builder: ModelBuilder, mj_model: Any, name: str, joints: list[str], equality: int
+) -> None:
     """Joint a's distance from its first position as a polynomial of that of joint b, or nothing."""
-    a, b = ends = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
-    data = m.eq_data[e]
-    first = [float(m.qpos0[m.jnt_qposadr[j]]) for j in ends]
+    a, b = ends = int(mj_model.eq_obj1id[equality]), int(mj_model.eq_obj2id[equality])
+    data = mj_model.eq_data[equality]
+    # The file's polynomial is about the first positions of both
+    first = [float(mj_model.qpos0[mj_model.jnt_qposadr[j]]) for j in ends]
     if b < 0:
         builder.couple(name, joints[a], coefficients=[first[0] + float(data[0])])
         return

@@ -1,4 +1,4 @@
-"""What of a file a model cannot hold: collected while it is read, told once, by name."""
+"""What of a file a model cannot hold: collected while it is read, reported once, by name."""
 
 from __future__ import annotations
 

@@ -34,11 +34,14 @@ def driven(source: Source) -> dict[int, float]:
     """
     m = source.m
     most: dict[int, float] = {}
+    # Motors at a joint add up
     for i in range(m.nactuator):
         for j, gear in _gears(m, i).items():
             most[j] = most.get(j, 0.0) + _largest(m, i) * max(map(abs, gear))
+    # A URDF has limits of effort in place of motors
     if source.urdf and not m.nactuator:
         most = {j: math.inf for j in range(m.njnt) if m.jnt_type[j] in (HINGE, SLIDE)}
+    # A joint's own limit counts, too
     for j in most:
         if m.jnt_actfrclimited[j]:
             most[j] = min(most[j], float(np.abs(m.jnt_actfrcrange[j]).max()))
@@ -58,110 +61,142 @@ def carried_by_joints(source: Source) -> dict[int, tuple[float, float]]:
     return found
 
 
-def _is_simple(m: Any, i: int) -> bool:
+def _is_simple(mj_model: Any, actuator: int) -> bool:
     """Whether an actuator is at a hinge or a slide."""
-    at_joint = int(m.actuator_trntype[i]) in (JOINT, JOINT_IN_PARENT)
-    return at_joint and int(m.jnt_type[m.actuator_trnid[i, 0]]) in (HINGE, SLIDE)
+    at_joint = int(mj_model.actuator_trntype[actuator]) in (JOINT, JOINT_IN_PARENT)
+    return at_joint and int(mj_model.jnt_type[mj_model.actuator_trnid[actuator, 0]]) in (
+        HINGE,
+        SLIDE,
+    )
 
 
-def _is_disabled(m: Any, i: int) -> bool:
-    """Whether the file switches actuator i off, as one of a group or as all are."""
-    group = int(m.actuator_group[i])
-    off = 0 <= group <= LAST_GROUP and bool(int(m.opt.disableactuator) >> group & 1)
-    return off or disabled(m, "actuation")
+def _is_disabled(mj_model: Any, actuator: int) -> bool:
+    """Whether the file switches `actuator` off, as one of a group or as all are."""
+    group = int(mj_model.actuator_group[actuator])
+    off = 0 <= group <= LAST_GROUP and bool(int(mj_model.opt.disableactuator) >> group & 1)
+    return off or disabled(mj_model, "actuation")
 
 
-def _is_known(m: Any, i: int) -> bool:
-    """Whether actuator i acts, by a law that is known here."""
-    known = m.actuator_gaintype[i] in (FIXED, AFFINE)
-    known &= m.actuator_biastype[i] in (NO_BIAS, AFFINE_BIAS)
-    known &= m.actuator_dyntype[i] == 0 and m.actuator_plugin[i] < 0
-    return bool(known) and not _is_disabled(m, i)
+def _is_known(mj_model: Any, actuator: int) -> bool:
+    """Whether `actuator` acts, by a law that is known here."""
+    known = mj_model.actuator_gaintype[actuator] in (FIXED, AFFINE)
+    known &= mj_model.actuator_biastype[actuator] in (NO_BIAS, AFFINE_BIAS)
+    known &= mj_model.actuator_dyntype[actuator] == 0 and mj_model.actuator_plugin[actuator] < 0
+    return bool(known) and not _is_disabled(mj_model, actuator)
 
 
-def _gears(m: Any, i: int) -> dict[int, list[float]]:
-    """Of the joints that actuator i drives: a number for each coordinate; empty if unknown here."""
-    kind, at, gear = int(m.actuator_trntype[i]), int(m.actuator_trnid[i, 0]), m.actuator_gear[i]
-    if not _is_known(m, i):
+def _gears(mj_model: Any, actuator: int) -> dict[int, list[float]]:
+    """Of the joints that `actuator` drives: a number for each coordinate; empty if unknown here."""
+    kind, at, gear = (
+        int(mj_model.actuator_trntype[actuator]),
+        int(mj_model.actuator_trnid[actuator, 0]),
+        mj_model.actuator_gear[actuator],
+    )
+    # Laws that are not known here are losses
+    if not _is_known(mj_model, actuator):
         return {}
-    if kind == JOINT or (kind == JOINT_IN_PARENT and m.jnt_type[at] in (HINGE, SLIDE)):
-        simple = m.jnt_type[at] in (HINGE, SLIDE)
+    if kind == JOINT or (kind == JOINT_IN_PARENT and mj_model.jnt_type[at] in (HINGE, SLIDE)):
+        simple = mj_model.jnt_type[at] in (HINGE, SLIDE)
         # The length of a ball's or free joint's transmission is no sum of coordinates
-        if not simple and (m.actuator_biastype[i] or m.actuator_gaintype[i]):
+        if not simple and (
+            mj_model.actuator_biastype[actuator] or mj_model.actuator_gaintype[actuator]
+        ):
             return {}
-        return {at: gear[: SIZES[int(m.jnt_type[at])]].tolist()}
+        return {at: gear[: SIZES[int(mj_model.jnt_type[at])]].tolist()}
     if kind == TENDON:
-        return {j: [float(gear[0]) * share] for j, share in joint_sum(m, at).items()}
+        return {j: [float(gear[0]) * share] for j, share in joint_sum(mj_model, at).items()}
     return {}
 
 
-def _path(m: Any, i: int, sites: list[str]) -> list[Segment]:
-    """The path along which actuator i pulls; empty if it does not, or bends around geoms."""
-    if not _is_known(m, i) or m.actuator_trntype[i] != TENDON:
+def _path(mj_model: Any, actuator: int, sites: list[str]) -> list[Segment]:
+    """The path along which `actuator` pulls; empty if it does not, or bends around geoms."""
+    if not _is_known(mj_model, actuator) or mj_model.actuator_trntype[actuator] != TENDON:
         return []
-    gear = float(m.actuator_gear[i, 0])
-    path = straight_path(m, int(m.actuator_trnid[i, 0]), sites)
+    gear = float(mj_model.actuator_gear[actuator, 0])
+    path = straight_path(mj_model, int(mj_model.actuator_trnid[actuator, 0]), sites)
     return [replace(part, share=gear * part.share) for part in path]
 
 
-def _push(m: Any, i: int, sites: list[str]) -> Push | None:
-    """Where actuator i pushes a site, by itself, not towards another one."""
-    if not _is_known(m, i) or m.actuator_trntype[i] != AT_SITE or m.actuator_trnid[i, 1] >= 0:
+def _push(mj_model: Any, actuator: int, sites: list[str]) -> Push | None:
+    """Where `actuator` pushes a site, by itself, not towards another one."""
+    # One site alone: with a second one it would be a cord
+    if (
+        not _is_known(mj_model, actuator)
+        or mj_model.actuator_trntype[actuator] != AT_SITE
+        or mj_model.actuator_trnid[actuator, 1] >= 0
+    ):
         return None
-    force, moment = m.actuator_gear[i, :3].tolist(), m.actuator_gear[i, 3:].tolist()
-    return Push(sites[int(m.actuator_trnid[i, 0])], tuple(force), tuple(moment))
+    force, moment = (
+        mj_model.actuator_gear[actuator, :3].tolist(),
+        mj_model.actuator_gear[actuator, 3:].tolist(),
+    )
+    return Push(sites[int(mj_model.actuator_trnid[actuator, 0])], tuple(force), tuple(moment))
 
 
-def _kept(m: Any) -> list[int]:
+def _kept(mj_model: Any) -> list[int]:
     """The actuators that the model has."""
-    sites = names(m, "site", m.nsite)
+    sites = names(mj_model, "site", mj_model.nsite)
     return [
         i
-        for i in range(m.nactuator)
-        if _gears(m, i) or _path(m, i, sites) or _push(m, i, sites) is not None
+        for i in range(mj_model.nactuator)
+        if _gears(mj_model, i) or _path(mj_model, i, sites) or _push(mj_model, i, sites) is not None
     ]
 
 
-def _largest(m: Any, i: int) -> float:
+def _largest(mj_model: Any, actuator: int) -> float:
     """The largest force of an actuator, infinite if nothing limits it."""
-    force = max(map(abs, _forces(m, i)))
-    constant = m.actuator_gaintype[i] == FIXED and m.actuator_biastype[i] == NO_BIAS
+    force = max(map(abs, _forces(mj_model, actuator)))
+    constant = (
+        mj_model.actuator_gaintype[actuator] == FIXED
+        and mj_model.actuator_biastype[actuator] == NO_BIAS
+    )
+    # A motor's force is its gain times its control, if that is bounded
     if constant:
-        control = max(map(abs, _controls(m, i)))
-        gain = abs(float(m.actuator_gainprm[i, 0]))
+        control = max(map(abs, _controls(mj_model, actuator)))
+        gain = abs(float(mj_model.actuator_gainprm[actuator, 0]))
         force = min(force, control * gain) if gain else 0.0
     return force
 
 
-def _controls(m: Any, i: int) -> tuple[float, float]:
+def _controls(mj_model: Any, actuator: int) -> tuple[float, float]:
     """The range to which an actuator's control is clipped."""
-    at = int(m.actuator_ctrladr[i])
-    if not m.actuator_ctrllimited[at] or disabled(m, "clampctrl"):
+    at = int(mj_model.actuator_ctrladr[actuator])
+    if not mj_model.actuator_ctrllimited[at] or disabled(mj_model, "clampctrl"):
         return NO_END
-    low, high = m.actuator_ctrlrange[at].tolist()
+    low, high = mj_model.actuator_ctrlrange[at].tolist()
     return low, high
 
 
-def _forces(m: Any, i: int) -> tuple[float, float]:
+def _forces(mj_model: Any, actuator: int) -> tuple[float, float]:
     """The range to which an actuator's force is clipped; its tendon's too, if it pulls alone."""
-    low, high = m.actuator_forcerange[i].tolist() if m.actuator_forcelimited[i] else NO_END
-    if m.actuator_trntype[i] == TENDON and _pullers(m, m.actuator_trnid[i, 0]) == [i]:
-        t = m.actuator_trnid[i, 0]
-        if m.tendon_actfrclimited[t]:
-            least, most = m.tendon_actfrcrange[t].tolist()
+    low, high = (
+        mj_model.actuator_forcerange[actuator].tolist()
+        if mj_model.actuator_forcelimited[actuator]
+        else NO_END
+    )
+    # A tendon's limit bounds the sum of its actuators: of one it is its own
+    if mj_model.actuator_trntype[actuator] == TENDON and _pullers(
+        mj_model, mj_model.actuator_trnid[actuator, 0]
+    ) == [actuator]:
+        t = mj_model.actuator_trnid[actuator, 0]
+        if mj_model.tendon_actfrclimited[t]:
+            least, most = mj_model.tendon_actfrcrange[t].tolist()
             low, high = (min(max(end, least), most) for end in (low, high))
     return low, high
 
 
-def _pullers(m: Any, t: int) -> list[int]:
-    """The actuators of tendon t that act."""
-    those = np.flatnonzero((m.actuator_trntype == TENDON) & (m.actuator_trnid[:, 0] == t))
-    return [i for i in those.tolist() if not _is_disabled(m, i)]
+def _pullers(mj_model: Any, tendon: int) -> list[int]:
+    """The actuators of `tendon` that act."""
+    those = np.flatnonzero(
+        (mj_model.actuator_trntype == TENDON) & (mj_model.actuator_trnid[:, 0] == tendon)
+    )
+    return [i for i in those.tolist() if not _is_disabled(mj_model, i)]
 
 
 def add_motors(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Losses) -> None:
     """Add all actuators that have a counterpart."""
     m = source.m
+    # Actuators in the file's order, those that are known
     called = names(m, "actuator", m.nactuator)
     sites, kept = names(m, "site", m.nsite), _kept(m)
     for i in kept:
@@ -183,6 +218,7 @@ def add_motors(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Lo
         if m.jnt_actfrclimited[j] and m.jnt_actfrcrange[j].sum() != 0.0
     ]
     losses.add("unequal ends of actuatorfrcrange", limited, "the larger one limits both senses")
+    # Limits that have no counterpart
     called = names(m, "tendon", m.ntendon)
     shared = [
         called[t] for t in range(m.ntendon) if m.tendon_actfrclimited[t] and len(_pullers(m, t)) > 1
@@ -192,24 +228,26 @@ def add_motors(builder: ModelBuilder, source: Source, bodies: Bodies, losses: Lo
     )
 
 
-def _note_actuators(m: Any, called: list[str], kept: list[int], losses: Losses) -> None:
+def _note_actuators(mj_model: Any, called: list[str], kept: list[int], losses: Losses) -> None:
     """Actuators that are left out, and what is left out of the others."""
-    off = [i for i in range(m.nactuator) if _is_disabled(m, i)]
-    lost = [called[i] for i in range(m.nactuator) if i not in kept and i not in off]
+    off = [i for i in range(mj_model.nactuator) if _is_disabled(mj_model, i)]
+    lost = [called[i] for i in range(mj_model.nactuator) if i not in kept and i not in off]
     losses.add("actuators of this kind", lost, "they have no control and give no force")
     losses.add("disabled actuators", [called[i] for i in off], "they have no control")
-    late = [called[i] for i in kept if m.actuator_delay[i] != 0.0]
+    late = [called[i] for i in kept if mj_model.actuator_delay[i] != 0.0]
     losses.add("delays of actuators", late, "controls act at once")
     for field, what in (
         ("actuator_damping", "damping"),
         ("actuator_dampingpoly", "nonlinear damping"),
         ("actuator_armature", "armature"),
     ):
-        values = getattr(m, field, None)
+        values = getattr(mj_model, field, None)
         if values is not None and len(values):
             bad = np.flatnonzero(any_of(values))
             if what != "nonlinear damping":
-                bad = np.array([i for i in bad.tolist() if not _is_simple(m, i)], dtype=np.int64)
+                bad = np.array(
+                    [i for i in bad.tolist() if not _is_simple(mj_model, i)], dtype=np.int64
+                )
             losses.add(f"{what} of actuators", [called[i] for i in bad], "their joints lack it")
 
 

@@ -29,6 +29,7 @@ def repaired(text: str, losses: Losses) -> str:
         robot = ElementTree.fromstring(text)
     except ElementTree.ParseError:
         return text
+    # Link by link, what is left out and why
     empty, twice = [], []
     for link in robot.iter("link"):
         name = link.get("name", "a link without a name")

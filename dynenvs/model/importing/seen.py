@@ -45,17 +45,20 @@ def add_visuals(
     """
     if looks is None:
         return
+    # Bodies are found by name: `looks` may have others besides
     known = {name: b for b, name in enumerate(names(source.m, "body", source.m.nbody))}
     covered = _covered(source, shapes)
     called = names(looks, "geom", looks.ngeom)
     body_names = names(looks, "body", looks.nbody)
     seen = _seen(looks)
     those = np.unique(looks.geom_bodyid[seen])
+    # All bodies share the triangles that a file may have
     most = min(MOST_TRIANGLES, MOST_IN_ALL // max(len(those), 1))
     for theirs in those:
         b = known.get(body_names[theirs])
         if b is None:
             continue
+        # One surface a colour
         own: dict[tuple[int, int, int], list[int]] = {}  # by colour
         for g in np.flatnonzero(seen & (looks.geom_bodyid == theirs)).tolist():
             own.setdefault(color_of_geom(looks, g), []).append(g)
@@ -77,7 +80,7 @@ def add_visuals(
 
 
 def add_eyes(builder: ModelBuilder, source: Source, bodies: Bodies) -> None:
-    """Add the cameras that stand still or go with a body; others turn to where they are told."""
+    """Add the cameras that stand still or go with a body; others look at a target."""
     m = source.m
     for c, name in enumerate(names(m, "camera", m.ncam)):
         mode, b = int(m.cam_mode[c]), int(m.cam_bodyid[c])
@@ -92,13 +95,13 @@ def add_eyes(builder: ModelBuilder, source: Source, bodies: Bodies) -> None:
         builder.eye(name, bodies.names[b], position=place, rotation=turn, field=field, turns=turns)
 
 
-def _seen(m: Any) -> NDArray[np.bool_]:
+def _seen(mj_model: Any) -> NDArray[np.bool_]:
     """Which geoms have a surface to be seen, touch nothing and are no simple shape."""
-    alpha = np.where(m.geom_matid < 0, m.geom_rgba[:, 3], 1.0)
-    with_material = m.geom_matid >= 0
-    alpha[with_material] = m.mat_rgba[m.geom_matid[with_material], 3]
-    shown = (m.geom_group < SHOWN) & (alpha > CLEAR) & np.isin(m.geom_type, SURFACES)
-    return np.asarray(shown & ~geoms_that_touch(m))
+    alpha = np.where(mj_model.geom_matid < 0, mj_model.geom_rgba[:, 3], 1.0)
+    with_material = mj_model.geom_matid >= 0
+    alpha[with_material] = mj_model.mat_rgba[mj_model.geom_matid[with_material], 3]
+    shown = (mj_model.geom_group < SHOWN) & (alpha > CLEAR) & np.isin(mj_model.geom_type, SURFACES)
+    return np.asarray(shown & ~geoms_that_touch(mj_model))
 
 
 def _covered(source: Source, shapes: Shapes) -> dict[int, tuple[str, ...]]:
@@ -118,28 +121,32 @@ def _covered(source: Source, shapes: Shapes) -> dict[int, tuple[str, ...]]:
     return found
 
 
-def _surface(m: Any, g: int, offset: Any) -> Surface:
+def _surface(mj_model: Any, geom: int, offset: Any) -> Surface:
     """Points, in the body's frame, and triangles of a geom."""
-    if m.geom_type[g] == MESH:
-        mesh = int(m.geom_dataid[g])
-        at, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
-        points = np.asarray(m.mesh_vert[at : at + count], dtype=np.float64)
-        at, count = int(m.mesh_faceadr[mesh]), int(m.mesh_facenum[mesh])
-        triangles = np.asarray(m.mesh_face[at : at + count], dtype=np.int64)
+    if mj_model.geom_type[geom] == MESH:
+        mesh = int(mj_model.geom_dataid[geom])
+        at, count = int(mj_model.mesh_vertadr[mesh]), int(mj_model.mesh_vertnum[mesh])
+        points = np.asarray(mj_model.mesh_vert[at : at + count], dtype=np.float64)
+        at, count = int(mj_model.mesh_faceadr[mesh]), int(mj_model.mesh_facenum[mesh])
+        triangles = np.asarray(mj_model.mesh_face[at : at + count], dtype=np.int64)
     else:
-        points, triangles = _round(m, g)
-    return points @ rotation(m.geom_quat[g]).T + m.geom_pos[g] - offset, triangles
+        points, triangles = _round(mj_model, geom)
+    return points @ rotation(mj_model.geom_quat[geom]).T + mj_model.geom_pos[
+        geom
+    ] - offset, triangles
 
 
-def _round(m: Any, g: int) -> Surface:
+def _round(mj_model: Any, geom: int) -> Surface:
     """A cylinder or an ellipsoid in its own axes."""
     from scipy.spatial import ConvexHull
 
-    assert m.geom_type[g] in (CYLINDER, ELLIPSOID)
-    if m.geom_type[g] == ELLIPSOID:
-        points, _ = ellipsoid(m.geom_size[g], CORNERS)
+    assert mj_model.geom_type[geom] in (CYLINDER, ELLIPSOID)
+    if mj_model.geom_type[geom] == ELLIPSOID:
+        points, _ = ellipsoid(mj_model.geom_size[geom], CORNERS)
     else:
-        points = prism(float(m.geom_size[g, 0]), float(m.geom_size[g, 1]), CORNERS // 2)
+        points = prism(
+            float(mj_model.geom_size[geom, 0]), float(mj_model.geom_size[geom, 1]), CORNERS // 2
+        )
     hull = ConvexHull(points)
     triangles = np.array(hull.simplices, dtype=np.int64)
     a, b, c = (points[triangles[:, k]] for k in range(3))

@@ -1,7 +1,7 @@
 """Geoms and sites of a compiled model, and which geoms may touch which.
 
 MuJoCo's rules are applied pair by pair (contype and conaffinity, parents and children, <exclude>,
-<pair>), and told to the builder where its own rule would differ.  Friction is the larger of two
+<pair>), and given to the builder where its own rule would differ.  Friction is the larger of two
 coefficients, as in MuJoCo; a pair for which MuJoCo has another (of a higher priority, of its own,
 or none, by condim 1) is given its own.
 """
@@ -33,7 +33,7 @@ MOST_CORNERS = 64  # of the hull of a mesh
 FIRST = [0, 2, 3]  # of MuJoCo's five coefficients, those that count: the others are second ones
 OVERLAP = 1e-4  # shapes that only touch are not modelled one through the other [m]
 SAME = "friction is the same along all directions, with the first"
-SHOWN = 3  # MuJoCo shows geoms of lower groups unless it is told otherwise
+SHOWN = 3  # MuJoCo shows geoms of lower groups by default
 CLEAR = 0.05  # what is less opaque is not drawn
 LEVEL = 1e-12  # an upright height field's rotation differs by less from none
 
@@ -59,6 +59,7 @@ def add_shapes(
     own = _frictions(coefficients(m), m.geom_condim, moments)
     for g in range(m.ngeom):
         b = int(m.geom_bodyid[g])
+        # A geom has a coefficient for each kind of friction; those of pairs come later
         slides, spins, rolls = own[g].tolist()
         options = {
             "friction": slides,
@@ -71,6 +72,7 @@ def add_shapes(
         }
         place = m.geom_pos[g] - bodies.offsets[b]
         name, body = shapes.names[g], bodies.names[b]
+        # Meshes that touch become convex hulls of few corners
         if touching[g] and m.geom_type[g] == MESH:
             points, shapes.missed[g] = _corners(m, g, name)
             turn = rotation(m.geom_quat[g])
@@ -80,10 +82,12 @@ def add_shapes(
             # Round ones that touch nothing are drawn as surfaces (`seen.py`)
             unseen = m.geom_type[g] in (CYLINDER, ELLIPSOID) and not touching[g]
             shapes.carried[g] = not unseen and _add(builder, m, g, name, body, place, options)
+    # Sites are marks on bodies: they touch nothing
     for s, name in enumerate(names(m, "site", m.nsite)):
         b = int(m.site_bodyid[s])
         place, turn = m.site_pos[s] - bodies.offsets[b], rotation(m.site_quat[s])
         builder.site(name, bodies.names[b], position=place, rotation=turn)
+    # What cannot be carried over, and which pairs touch, by MuJoCo's rules
     _note_losses(m, shapes, touching, losses, moments)
     overlapping = _overlapping(source, shapes, losses) if source.urdf else set()
     _add_pairs(builder, m, shapes, touching, moments, overlapping)
@@ -92,16 +96,17 @@ def add_shapes(
 
 def _add(
     builder: ModelBuilder,
-    m: Any,
-    g: int,
+    mj_model: Any,
+    geom: int,
     name: str,
     body: str,
     place: Floats,
     options: dict[str, Any],
 ) -> bool:
     """Add one geom; whether there is such a shape."""
-    kind, size = int(m.geom_type[g]), np.array(m.geom_size[g])
-    turn = rotation(m.geom_quat[g])
+    # A shape of ours for each of MuJoCo's that has one
+    kind, size = int(mj_model.geom_type[geom]), np.array(mj_model.geom_size[geom])
+    turn = rotation(mj_model.geom_quat[geom])
     if kind == PLANE:
         builder.half_space(name, body, position=place, normal=turn[:, 2], **options)
     elif kind == SPHERE:
@@ -119,11 +124,12 @@ def _add(
         options |= {"position": place, "rotation": turn}
         builder.cylinder(name, body, radius=radius, half_length=half_length, **options)
     elif kind == FIELD and np.allclose(turn, np.eye(3), rtol=0.0, atol=LEVEL):
-        field = int(m.geom_dataid[g])
-        x, y, top, _ = m.hfield_size[field].tolist()
-        rows, columns = int(m.hfield_nrow[field]), int(m.hfield_ncol[field])
-        at = int(m.hfield_adr[field])
-        data = m.hfield_data[at : at + rows * columns].reshape(rows, columns)
+        # Heights are stored from 0 to 1, row by row along y
+        field = int(mj_model.geom_dataid[geom])
+        x, y, top, _ = mj_model.hfield_size[field].tolist()
+        rows, columns = int(mj_model.hfield_nrow[field]), int(mj_model.hfield_ncol[field])
+        at = int(mj_model.hfield_adr[field])
+        data = mj_model.hfield_data[at : at + rows * columns].reshape(rows, columns)
         heights = top * np.asarray(data, dtype=np.float64).T
         builder.height_field(
             name, body, heights=heights, half_size=(x, y), position=place, **options
@@ -133,42 +139,45 @@ def _add(
     return True
 
 
-def _corners(m: Any, g: int, name: str) -> tuple[Floats, float]:
+def _corners(mj_model: Any, geom: int, name: str) -> tuple[Floats, float]:
     """Corners of the hull of a mesh in its own axes, and what they leave out [m]."""
-    mesh = int(m.geom_dataid[g])
-    at, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
-    points = np.asarray(m.mesh_vert[at : at + count], dtype=np.float64)
+    mesh = int(mj_model.geom_dataid[geom])
+    at, count = int(mj_model.mesh_vertadr[mesh]), int(mj_model.mesh_vertnum[mesh])
+    # All points of the mesh; its hull has few of them for corners
+    points = np.asarray(mj_model.mesh_vert[at : at + count], dtype=np.float64)
     return fewer_corners(hull_corners(points, f"geom {name!r}"), MOST_CORNERS)
 
 
-def is_hidden(m: Any, g: int) -> bool:
-    """Whether MuJoCo does not show a geom unless it is told to: by its group, or it is clear."""
-    material = int(m.geom_matid[g])
-    opaque = float(m.geom_rgba[g, 3] if material < 0 else m.mat_rgba[material, 3])
-    ground = m.geom_type[g] in (PLANE, FIELD)
-    return not ground and bool(m.geom_group[g] >= SHOWN or opaque <= CLEAR)
+def is_hidden(mj_model: Any, geom: int) -> bool:
+    """Whether MuJoCo hides a geom by default: for its group, or because it is clear."""
+    material = int(mj_model.geom_matid[geom])
+    opaque = float(mj_model.geom_rgba[geom, 3] if material < 0 else mj_model.mat_rgba[material, 3])
+    ground = mj_model.geom_type[geom] in (PLANE, FIELD)
+    return not ground and bool(mj_model.geom_group[geom] >= SHOWN or opaque <= CLEAR)
 
 
-def _surface_velocity(m: Any, g: int) -> Floats | None:
+def _surface_velocity(mj_model: Any, geom: int) -> Floats | None:
     """How fast a geom's surface runs along it, in its body's axes [m/s]; None where it does not."""
-    along = m.geom_surfacevel[g, :3]
-    return rotation(m.geom_quat[g]) @ along if along.any() else None
+    along = mj_model.geom_surfacevel[geom, :3]
+    return rotation(mj_model.geom_quat[geom]) @ along if along.any() else None
 
 
-def color_of_geom(m: Any, g: int) -> tuple[int, int, int]:
+def color_of_geom(mj_model: Any, geom: int) -> tuple[int, int, int]:
     """Of the geom's material if it has one."""
-    material = int(m.geom_matid[g])
-    rgba = m.geom_rgba[g] if material < 0 else m.mat_rgba[material]
-    r, g_, b = (round(255 * float(min(max(x, 0.0), 1.0))) for x in rgba[:3])
-    return r, g_, b
+    material = int(mj_model.geom_matid[geom])
+    # A material's colour comes before the geom's own
+    rgba = mj_model.geom_rgba[geom] if material < 0 else mj_model.mat_rgba[material]
+    r, g, b = (round(255 * float(min(max(x, 0.0), 1.0))) for x in rgba[:3])
+    return r, g, b
 
 
-def geoms_that_touch(m: Any) -> NDArray[np.bool_]:
+def geoms_that_touch(mj_model: Any) -> NDArray[np.bool_]:
     """Which geoms may touch anything."""
-    if disabled(m, "contact"):
-        return np.zeros(m.ngeom, dtype=bool)
-    touching = np.asarray((m.geom_contype != 0) | (m.geom_conaffinity != 0))
-    touching[m.pair_geom1] = touching[m.pair_geom2] = True
+    if disabled(mj_model, "contact"):
+        return np.zeros(mj_model.ngeom, dtype=bool)
+    # By bits, or named in a pair
+    touching = np.asarray((mj_model.geom_contype != 0) | (mj_model.geom_conaffinity != 0))
+    touching[mj_model.pair_geom1] = touching[mj_model.pair_geom2] = True
     return touching
 
 
@@ -177,28 +186,31 @@ def geoms_that_touch(m: Any) -> NDArray[np.bool_]:
 
 def _add_pairs(
     builder: ModelBuilder,
-    m: Any,
+    mj_model: Any,
     shapes: Shapes,
     touching: NDArray[np.bool_],
     moments: bool,
     overlapping: set[tuple[int, int]],
 ) -> None:
-    """Tell the builder of all pairs that it would judge otherwise.
+    """Give the builder all pairs for which its own rule would differ.
 
     overlapping: pairs that pass through each other
     """
+    # What MuJoCo would let touch, and by which friction
     chosen = np.flatnonzero(shapes.carried & touching)
     first, second = (chosen[k] for k in np.triu_indices(len(chosen), 1))
-    theirs, friction = _rules(m, first, second, moments)
-    grounds = np.isin(m.geom_type, (PLANE, FIELD))
+    theirs, friction = _rules(mj_model, first, second, moments)
+    grounds = np.isin(mj_model.geom_type, (PLANE, FIELD))
     theirs &= ~(grounds[first] & grounds[second])
     pairs = zip(first.tolist(), second.tolist(), strict=True)
     theirs &= ~np.array([pair in overlapping for pair in pairs], dtype=bool)
-    tree = m.body_treeid[m.geom_bodyid]
+    # What we would: parts of different trees, by the larger coefficient
+    tree = mj_model.body_treeid[mj_model.geom_bodyid]
     ours = tree[first] != tree[second]
-    own = _frictions(coefficients(m), m.geom_condim, moments)
+    own = _frictions(coefficients(mj_model), mj_model.geom_condim, moments)
     usual = np.maximum(own[first], own[second])
     other = (friction != usual).any(axis=1)
+    # Only pairs in which both differ need be named
     for k in np.flatnonzero((theirs != ours) | (theirs & other)):
         a, b = shapes.names[first[k]], shapes.names[second[k]]
         if not theirs[k]:
@@ -221,6 +233,7 @@ def _overlapping(source: Source, shapes: Shapes, losses: Losses) -> set[tuple[in
     for j in np.flatnonzero((m.jnt_limited != 0) & np.isin(m.jnt_type, (HINGE, SLIDE))):
         at = m.jnt_qposadr[j]
         data.qpos[at] = min(max(data.qpos[at], m.jnt_range[j, 0]), m.jnt_range[j, 1])
+    # MuJoCo's own contacts in the pose at zero say what overlaps
     mujoco.mj_forward(m, data)
     deep = data.contact.geom[data.contact.dist < -OVERLAP]
     found = {(int(min(pair)), int(max(pair))) for pair in deep}
@@ -233,18 +246,18 @@ def _overlapping(source: Source, shapes: Shapes, losses: Losses) -> set[tuple[in
     return found
 
 
-def coefficients(m: Any) -> Floats:
+def coefficients(mj_model: Any) -> Floats:
     """Sliding, torsional and rolling friction of every geom, whatever its condim, (ngeom, 3)."""
-    if overrides(m):
-        return np.tile(np.asarray(m.opt.o_friction)[FIRST], (m.ngeom, 1))
-    return np.array(m.geom_friction)
+    if overrides(mj_model):
+        return np.tile(np.asarray(mj_model.opt.o_friction)[FIRST], (mj_model.ngeom, 1))
+    return np.array(mj_model.geom_friction)
 
 
-def _of_pairs(m: Any) -> Floats:
+def _of_pairs(mj_model: Any) -> Floats:
     """The five coefficients of every <pair>, shape (npair, 5)."""
-    if overrides(m):
-        return np.tile(m.opt.o_friction, (m.npair, 1))
-    return np.array(m.pair_friction)
+    if overrides(mj_model):
+        return np.tile(mj_model.opt.o_friction, (mj_model.npair, 1))
+    return np.array(mj_model.pair_friction)
 
 
 def _frictions(given: Any, dims: Any, moments: bool) -> Floats:
@@ -255,38 +268,38 @@ def _frictions(given: Any, dims: Any, moments: bool) -> Floats:
 
 
 def _rules(
-    m: Any, first: NDArray[np.intp], second: NDArray[np.intp], moments: bool
+    mj_model: Any, first: NDArray[np.intp], second: NDArray[np.intp], moments: bool
 ) -> tuple[NDArray[np.bool_], Floats]:
     """Whether MuJoCo lets two geoms touch, shape (pairs,), and with which frictions, (pairs, 3).
 
     (MuJoCo documentation, Computation, "Collision detection"; Modeling, "Contact parameters".)
     """
-    bits = (m.geom_contype[first] & m.geom_conaffinity[second]) | (
-        m.geom_contype[second] & m.geom_conaffinity[first]
+    bits = (mj_model.geom_contype[first] & mj_model.geom_conaffinity[second]) | (
+        mj_model.geom_contype[second] & mj_model.geom_conaffinity[first]
     )
-    a, b = m.geom_bodyid[first], m.geom_bodyid[second]
-    weld = m.body_weldid
+    a, b = mj_model.geom_bodyid[first], mj_model.geom_bodyid[second]
+    weld = mj_model.body_weldid
     wa, wb = weld[a], weld[b]
     touch = (bits != 0) & (wa != wb)
-    if not disabled(m, "filterparent"):
-        up = weld[m.body_parentid[weld]]
+    if not disabled(mj_model, "filterparent"):
+        up = weld[mj_model.body_parentid[weld]]
         touch &= ~((wa != 0) & (wb != 0) & ((up[a] == wb) | (up[b] == wa)))
     low, high = np.minimum(a, b).astype(np.int64), np.maximum(a, b).astype(np.int64)
-    excluded = np.asarray(m.exclude_signature, dtype=np.int64)
+    excluded = np.asarray(mj_model.exclude_signature, dtype=np.int64)
     touch &= ~np.isin((low << 16) + high, excluded) & ~np.isin((high << 16) + low, excluded)
-    dims, own = m.geom_condim, coefficients(m)
-    before, after = m.geom_priority[first], m.geom_priority[second]
+    dims, own = mj_model.geom_condim, coefficients(mj_model)
+    before, after = mj_model.geom_priority[first], mj_model.geom_priority[second]
     dim = np.maximum(dims[first], dims[second])
     friction = np.maximum(own[first], own[second])
     for wins, one in ((before > after, first), (after > before, second)):
         dim = np.where(wins, dims[one], dim)
         friction = np.where(wins[:, None], own[one], friction)
     friction = _frictions(friction, dim, moments)
-    for p, five in enumerate(_of_pairs(m)):
-        both = sorted((int(m.pair_geom1[p]), int(m.pair_geom2[p])))
+    for p, five in enumerate(_of_pairs(mj_model)):
+        both = sorted((int(mj_model.pair_geom1[p]), int(mj_model.pair_geom2[p])))
         here = (first == both[0]) & (second == both[1])
         touch |= here
-        friction[here] = _frictions(five[FIRST], m.pair_dim[p], moments)
+        friction[here] = _frictions(five[FIRST], mj_model.pair_dim[p], moments)
     return touch, friction
 
 
@@ -294,12 +307,12 @@ def _rules(
 
 
 def _note_losses(
-    m: Any, shapes: Shapes, touching: NDArray[np.bool_], losses: Losses, moments: bool
+    mj_model: Any, shapes: Shapes, touching: NDArray[np.bool_], losses: Losses, moments: bool
 ) -> None:
     def where(flags: Any) -> list[str]:
         return [shapes.names[g] for g in np.flatnonzero(flags)]
 
-    fields = m.geom_type == FIELD
+    fields = mj_model.geom_type == FIELD
     lost = touching & ~shapes.carried
     losses.add("turned height field geoms", where(lost & fields), "they touch nothing")
     losses.add("geoms of this shape", where(lost & ~fields), "they touch nothing")
@@ -314,58 +327,64 @@ def _note_losses(
     active = touching & shapes.carried
     losses.add(
         "torsional and rolling friction of geoms",
-        where(active & (m.geom_condim > 3) & (not moments)),
+        where(active & (mj_model.geom_condim > 3) & (not moments)),
         "they slide with friction, and spin and roll without",
     )
-    losses.add("adhesion of geoms", where(active & (m.geom_adhesion != 0)), "they are dry")
+    losses.add("adhesion of geoms", where(active & (mj_model.geom_adhesion != 0)), "they are dry")
     losses.add(
         "turning surfaces of geoms",
-        where(active & any_of(m.geom_surfacevel[:, 3:])),
+        where(active & any_of(mj_model.geom_surfacevel[:, 3:])),
         "they run straight on, or not at all",
     )
-    if overrides(m):
-        _note_override(m, losses, bool(active.any()))
+    if overrides(mj_model):
+        _note_override(mj_model, losses, bool(active.any()))
     else:
-        margins = (m.geom_margin != 0) | (m.geom_gap != 0)
+        margins = (mj_model.geom_margin != 0) | (mj_model.geom_gap != 0)
         losses.add("margins of geoms", where(active & margins), "contact begins at touch")
-        soft = unusual(m.geom_solref, m.geom_solimp)
+        soft = unusual(mj_model.geom_solref, mj_model.geom_solimp)
         losses.add("solref and solimp of geoms", where(active & soft), "contact is rigid")
-    _note_pairs(m, shapes, losses, moments)
+    _note_pairs(mj_model, shapes, losses, moments)
 
 
-def _note_override(m: Any, losses: Losses, any_touch: bool) -> None:
+def _note_override(mj_model: Any, losses: Losses, any_touch: bool) -> None:
     """What is left out of the parameters that the file's <option> gives to all contacts."""
-    five = np.asarray(m.opt.o_friction)
+    five = np.asarray(mj_model.opt.o_friction)
     for name, lost, change in (
-        ("o_margin", m.opt.o_margin != 0, "contact begins at touch"),
-        ("o_solref", unusual(m.opt.o_solref[None], m.opt.o_solimp[None])[0], "contact is rigid"),
+        ("o_margin", mj_model.opt.o_margin != 0, "contact begins at touch"),
+        (
+            "o_solref",
+            unusual(mj_model.opt.o_solref[None], mj_model.opt.o_solimp[None])[0],
+            "contact is rigid",
+        ),
         ("o_friction's second coefficients", _differs(five[None])[0], SAME),
     ):
         losses.add("the override's", [name] if lost and any_touch else [], change)
 
 
-def _note_pairs(m: Any, shapes: Shapes, losses: Losses, moments: bool) -> None:
+def _note_pairs(mj_model: Any, shapes: Shapes, losses: Losses, moments: bool) -> None:
     """What is left out of each <pair>'s own parameters."""
-    geoms = zip(m.pair_geom1.tolist(), m.pair_geom2.tolist(), strict=True)
+    geoms = zip(mj_model.pair_geom1.tolist(), mj_model.pair_geom2.tolist(), strict=True)
     called = [f"{shapes.names[a]} and {shapes.names[b]}" for a, b in geoms]
 
     def where(flags: Any) -> list[str]:
-        both = shapes.carried[m.pair_geom1] & shapes.carried[m.pair_geom2]
+        both = shapes.carried[mj_model.pair_geom1] & shapes.carried[mj_model.pair_geom2]
         return [called[p] for p in np.flatnonzero(flags & both)]
 
-    losses.add("adhesion of pairs", where(m.pair_adhesion != 0), "they are dry")
+    losses.add("adhesion of pairs", where(mj_model.pair_adhesion != 0), "they are dry")
     losses.add(
         "torsional and rolling friction of pairs",
-        where((m.pair_dim > 3) & (not moments)),
+        where((mj_model.pair_dim > 3) & (not moments)),
         "they slide with friction, and spin and roll without",
     )
-    if overrides(m):
+    if overrides(mj_model):
         return
-    margins = (m.pair_margin != 0) | (m.pair_gap != 0)
+    margins = (mj_model.pair_margin != 0) | (mj_model.pair_gap != 0)
     losses.add("margins of pairs", where(margins), "contact begins at touch")
-    soft = unusual(m.pair_solref, m.pair_solimp) | any_of(m.pair_solreffriction)
+    soft = unusual(mj_model.pair_solref, mj_model.pair_solimp) | any_of(
+        mj_model.pair_solreffriction
+    )
     losses.add("solref and solimp of pairs", where(soft), "contact is rigid")
-    differs = _differs(m.pair_friction, m.pair_dim)
+    differs = _differs(mj_model.pair_friction, mj_model.pair_dim)
     losses.add("second coefficients of friction of pairs", where(differs), SAME)
 
 

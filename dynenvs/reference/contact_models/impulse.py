@@ -35,13 +35,13 @@ class Impact(NamedTuple):
 
 
 def collide(
-    L: Floats, u: Floats, friction: float, restitution: float, *, steps: int = STEPS
+    L: Floats, velocity: Floats, friction: float, restitution: float, *, steps: int = STEPS
 ) -> Impact:
     """Integrate one impact.
 
     Args:
         L: J M^-1 J^T along (t1, t2, n) [1/kg], shape (3, 3), positive definite.
-        u: relative velocity before it along (t1, t2, n) [m/s], shape (3,).
+        velocity: relative velocity before it along (t1, t2, n) [m/s], shape (3,).
         friction: coefficient.
         restitution: Poisson's, between 0 and 1.
         steps: in which a frictionless approach would be stopped.
@@ -54,60 +54,64 @@ def collide(
         raise ValueError(
             f"friction must not be negative, restitution between 0 and 1: {friction}, {restitution}"
         )
-    impulse, u = np.zeros(3), np.array(u, dtype=np.float64)
-    if u[2] >= 0.0:
-        return Impact(impulse, u, 0.0)
-    step = -u[2] / L[2, 2] / steps
+    impulse, velocity = np.zeros(3), np.array(velocity, dtype=np.float64)
+    if velocity[2] >= 0.0:
+        return Impact(impulse, velocity, 0.0)
+    # Compression, in steps of normal impulse
+    step = -velocity[2] / L[2, 2] / steps
     for _ in range(10_000 * steps):
-        push, dp = _push(L, u, friction, step)
+        push, dp = _push(L, velocity, friction, step)
         rise = float(L[2] @ push)  # du_n / dp_n
-        stopping = rise > 0.0 and u[2] + dp * rise >= 0.0
-        dp = -u[2] / rise if stopping else dp
-        u, impulse = u + dp * (L @ push), impulse + dp * push
+        stopping = rise > 0.0 and velocity[2] + dp * rise >= 0.0
+        dp = -velocity[2] / rise if stopping else dp
+        velocity, impulse = velocity + dp * (L @ push), impulse + dp * push
         if stopping:
             break
     else:
         raise ArithmeticError("the compression phase does not end: L is not positive definite")
-    u[2] = 0.0
+    velocity[2] = 0.0
     compression = float(impulse[2])
+    # Restitution: as much as Poisson's law adds
     rest = restitution * compression
     while rest > 1e-15 * compression:
-        push, dp = _push(L, u, friction, step)
+        push, dp = _push(L, velocity, friction, step)
         dp = min(dp, rest)
-        u, impulse = u + dp * (L @ push), impulse + dp * push
+        velocity, impulse = velocity + dp * (L @ push), impulse + dp * push
         rest -= dp
-    return Impact(impulse, u, compression)
+    return Impact(impulse, velocity, compression)
 
 
-def _push(L: Floats, u: Floats, friction: float, step: float) -> tuple[Floats, float]:
+def _push(L: Floats, velocity: Floats, friction: float, step: float) -> tuple[Floats, float]:
     """Impulse per normal impulse along (t1, t2, n), and for how much of it that holds."""
     if friction == 0.0:
         return NORMAL, np.inf
     stick = np.append(-np.linalg.solve(L[:2, :2], L[:2, 2]), 1.0)
+    # Whether it would stick if it did not slip
     sticks = np.hypot(stick[0], stick[1]) <= friction
-    if not u[:2].any():
+    if not velocity[:2].any():
         return (stick, np.inf) if sticks else (_ray(L, friction), step)
-    push = _drag(u, friction)
-    middle = u + step / 2 * (L @ push)
-    if u[:2] @ middle[:2] > 0.0:
+    # It slips: by the midpoint, unless the slip turns round within the step
+    push = _drag(velocity, friction)
+    middle = velocity + step / 2 * (L @ push)
+    if velocity[:2] @ middle[:2] > 0.0:
         push = _drag(middle, friction)
-        if u[:2] @ (u + step * (L @ push))[:2] > 0.0:
+        if velocity[:2] @ (velocity + step * (L @ push))[:2] > 0.0:
             return push, step
-    return _stop(L, u, friction, step, stick)
+    return _stop(L, velocity, friction, step, stick)
 
 
-def _drag(u: Floats, friction: float) -> Floats:
+def _drag(velocity: Floats, friction: float) -> Floats:
     """Along the normal, and against the slip by `friction`."""
-    speed = np.hypot(u[0], u[1])
-    return np.array([-friction * u[0] / speed, -friction * u[1] / speed, 1.0])
+    speed = np.hypot(velocity[0], velocity[1])
+    return np.array([-friction * velocity[0] / speed, -friction * velocity[1] / speed, 1.0])
 
 
 def _stop(
-    L: Floats, u: Floats, friction: float, step: float, stick: Floats
+    L: Floats, velocity: Floats, friction: float, step: float, stick: Floats
 ) -> tuple[Floats, float]:
     """Ends the slip that would turn back within the step, as far as the cone allows."""
     push = stick.copy()
-    push[:2] -= np.linalg.solve(L[:2, :2], u[:2]) / step
+    push[:2] -= np.linalg.solve(L[:2, :2], velocity[:2]) / step
     excess = np.hypot(push[0], push[1]) / friction
     if excess > 1.0:
         push[:2] /= excess

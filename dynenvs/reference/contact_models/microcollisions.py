@@ -57,7 +57,7 @@ def simulate_microcollisions(
         duration: [s].
         dt: of the free flight between impacts [s].
         shell: gap within which approaching bodies collide [m].
-        restitution: of impacts faster than micro-collisions; features' own are not asked.
+        restitution: of impacts faster than micro-collisions; features' own do not count.
 
     Raises:
         ValueError: wrong shapes, not finite, or nonpositive times or shell.
@@ -70,6 +70,7 @@ def simulate_microcollisions(
     states, impacts, unsettled = [(q, v)], 0, 0
     steps = round(duration / dt)
     for i in range(steps):
+        # Free flight, then impacts of what approaches within the shell
         v = v + dt * system.acceleration(i * dt, q, v)
         touches = touching(model, q, shell)
         if touches:

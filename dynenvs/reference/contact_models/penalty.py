@@ -56,31 +56,31 @@ class Penalty:
                 f"{self.stiffness}, {self.slip}, {self.damping}"
             )
 
-    def __call__(self, t: float, q: Floats, v: Floats) -> Floats:
+    def __call__(self, time: float, q: Floats, v: Floats) -> Floats:
         """Generalized forces of all contacts, shape (nv,)."""
         tau = np.zeros(self.model.nv)
         for touch in touching(self.model, q):
             tau += touch.jacobian.T @ self.force(touch, touch.jacobian @ v)
         return tau
 
-    def force(self, touch: Touch, u: Floats) -> Floats:
-        """Force along (t1, t2, n) for a relative velocity u along them [N], shape (3,)."""
-        normal = max(0.0, LAWS[self.law](self.stiffness, self.damping, -touch.gap, -u[2]))
-        speed = float(np.hypot(u[0], u[1]))
+    def force(self, touch: Touch, velocity: Floats) -> Floats:
+        """Force along (t1, t2, n) for a relative `velocity` along them [N], shape (3,)."""
+        normal = max(0.0, LAWS[self.law](self.stiffness, self.damping, -touch.gap, -velocity[2]))
+        speed = float(np.hypot(velocity[0], velocity[1]))
         drag = touch.friction * normal / max(speed, self.slip)
-        return np.array([-drag * u[0], -drag * u[1], normal])
+        return np.array([-drag * velocity[0], -drag * velocity[1], normal])
 
 
-def _linear(k: float, c: float, depth: float, rate: float) -> float:
-    return k * depth + c * rate
+def _linear(stiffness: float, damping: float, depth: float, rate: float) -> float:
+    return stiffness * depth + damping * rate
 
 
-def _nonlinear(k: float, a: float, depth: float, rate: float) -> float:
-    return float(k * depth**1.5 * (1.0 + a * rate))
+def _nonlinear(stiffness: float, damping: float, depth: float, rate: float) -> float:
+    return float(stiffness * depth**1.5 * (1.0 + damping * rate))
 
 
-def _two_springs(k: float, e: float, depth: float, rate: float) -> float:
-    return k * depth * (1.0 if rate > 0.0 else e * e)
+def _two_springs(stiffness: float, restitution: float, depth: float, rate: float) -> float:
+    return stiffness * depth * (1.0 if rate > 0.0 else restitution * restitution)
 
 
 LAWS: dict[str, Callable[[float, float, float, float], float]] = {

@@ -74,6 +74,7 @@ def adaptive_steps(
     """
     t, h = 0.0, first_step
     while t < end:
+        # One slope for all attempts at a step
         slope = f(t, y)
         scale = np.abs(y) + np.abs(h * slope) + TINY
         h = begun = min(h, end - t)
@@ -87,6 +88,7 @@ def adaptive_steps(
             h = max(shorter, 0.1 * h)
             if t + h == t:
                 raise IntegrationError(f"the step's length underflows at t = {t:.6g} s")
+        # The last step ends at the end, whatever the sum of steps has rounded to
         last = h == end - t
         t, y = (end if last else t + h), after
         yield Step(t, y, h == begun)

@@ -16,16 +16,16 @@ from dynenvs.reference.integrators.system import System
 
 
 def explicit_euler(
-    system: System, t: float, q: Floats, v: Floats, dt: float
+    system: System, time: float, q: Floats, v: Floats, dt: float
 ) -> tuple[Floats, Floats]:
-    """(q, v) at t + dt."""
-    a = system.acceleration(t, q, v)
+    """(q, v) at time + dt."""
+    a = system.acceleration(time, q, v)
     return system.plus(q, dt * v), v + dt * a
 
 
 def semi_implicit_euler(
-    system: System, t: float, q: Floats, v: Floats, dt: float
+    system: System, time: float, q: Floats, v: Floats, dt: float
 ) -> tuple[Floats, Floats]:
-    """(q, v) at t + dt."""
-    v = v + dt * system.acceleration(t, q, v)
+    """(q, v) at time + dt."""
+    v = v + dt * system.acceleration(time, q, v)
     return system.plus(q, dt * v), v

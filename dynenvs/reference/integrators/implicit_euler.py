@@ -20,34 +20,34 @@ DIFFERENCE = 1e-7  # of the derivatives
 
 
 def implicit_euler_fixed_point(
-    system: System, t: float, q: Floats, v: Floats, dt: float
+    system: System, time: float, q: Floats, v: Floats, dt: float
 ) -> tuple[Floats, Floats]:
-    """(q, v) at t + dt; IntegrationError where the iteration does not contract."""
-    after = v + dt * system.acceleration(t, q, v)
+    """(q, v) at time + dt; IntegrationError where the iteration does not contract."""
+    after = v + dt * system.acceleration(time, q, v)
     for _ in range(FIXED_POINTS):
         before, after = (
             after,
-            v + dt * system.acceleration(t + dt, system.plus(q, dt * after), after),
+            v + dt * system.acceleration(time + dt, system.plus(q, dt * after), after),
         )
         if not np.isfinite(after).all():
             break
         if _small(after - before, after):
             return system.plus(q, dt * after), after
     raise IntegrationError(
-        f"no fixed point in {FIXED_POINTS} iterations at t = {t:.6g} s, dt = {dt:.3g} s; "
+        f"no fixed point in {FIXED_POINTS} iterations at t = {time:.6g} s, dt = {dt:.3g} s; "
         "take a shorter step or implicit_euler_newton"
     )
 
 
 def implicit_euler_newton(
-    system: System, t: float, q: Floats, v: Floats, dt: float
+    system: System, time: float, q: Floats, v: Floats, dt: float
 ) -> tuple[Floats, Floats]:
-    """(q, v) at t + dt; IntegrationError where Newton's method does not converge."""
+    """(q, v) at time + dt; IntegrationError where Newton's method does not converge."""
 
     def residual(x: Floats) -> Floats:
-        return x - v - dt * system.acceleration(t + dt, system.plus(q, dt * x), x)
+        return x - v - dt * system.acceleration(time + dt, system.plus(q, dt * x), x)
 
-    x = v + dt * system.acceleration(t, q, v)
+    x = v + dt * system.acceleration(time, q, v)
     for _ in range(NEWTON_STEPS):
         r = residual(x)
         step = np.array(np.linalg.solve(_jacobian(residual, x, r), r), dtype=np.float64)
@@ -55,7 +55,8 @@ def implicit_euler_newton(
         if _small(step, x):
             return system.plus(q, dt * x), x
     raise IntegrationError(
-        f"Newton's method does not converge at t = {t:.6g} s, dt = {dt:.3g} s; take a shorter step"
+        f"Newton's method does not converge at t = {time:.6g} s, dt = {dt:.3g} s; "
+        "take a shorter step"
     )
 
 

@@ -129,6 +129,7 @@ def energies_along(model: Model, trajectory: Trajectory) -> Floats:
 
 
 def _check_options(method: str, duration: float, dt: float | None, tolerance: float | None) -> None:
+    # Each method takes one of both, and needs it
     fixed = method in FIXED_STEP or method == "lcp"
     needed, other = ("dt", tolerance) if fixed else ("tolerance", dt)
     value = dt if fixed else tolerance
@@ -170,9 +171,9 @@ def _trajectory(
 def _flat(system: System, nq: int) -> Callable[[float, Floats], Floats]:
     """y' of y = (q, v)."""
 
-    def derivative(t: float, y: Floats) -> Floats:
+    def derivative(time: float, y: Floats) -> Floats:
         q, v = y[:nq], y[nq:]
-        return np.concatenate([system.rate(q, v), system.acceleration(t, q, v)])
+        return np.concatenate([system.rate(q, v), system.acceleration(time, q, v)])
 
     return derivative
 

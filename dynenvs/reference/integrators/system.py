@@ -29,7 +29,7 @@ class System(Protocol):
     manifold that they live on (unit quaternions) exactly, for a tangent vector of shape (nv,).
     """
 
-    def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
+    def acceleration(self, time: float, q: Floats, v: Floats) -> Floats:
         """Shape (nv,)."""
         ...
 
@@ -102,13 +102,14 @@ class TreeSystem:
             if body.joint in (SPHERICAL, FREE)
         ]
 
-    def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
+    def acceleration(self, time: float, q: Floats, v: Floats) -> Floats:
         """vdot, shape (nv,)."""
         if not (np.isfinite(q).all() and np.isfinite(v).all()):
             raise IntegrationError(
-                f"the state is not finite at t = {t:.6g} s: the step is too long"
+                f"the state is not finite at t = {time:.6g} s: the step is too long"
             )
-        q, tau = self.normalised(q), self._force(t, q, v)
+        # Quaternions are added up as numbers by some methods: they have lost their length
+        q, tau = self.normalised(q), self._force(time, q, v)
         if self.dynamics == "aba":
             return aba(self.model, q, v, tau)
         return forward_dynamics(self.model, q, v, tau, method=self.dynamics)
@@ -116,6 +117,7 @@ class TreeSystem:
     def rate(self, q: Floats, v: Floats) -> Floats:
         """qdot: v itself but for quaternions, whose rate is half of q times (0; omega)."""
         out = np.empty(self.model.nq)
+        # What has no quaternion moves with its velocity
         for body in self.model.bodies[1:]:
             plain = {SPHERICAL: 0, FREE: 3}.get(int(body.joint), int(body.nv))
             q_at, v_at = int(body.q_at), int(body.v_at)
@@ -145,13 +147,13 @@ class TreeSystem:
 
 
 class Counting:
-    """A system that counts how often its acceleration is asked for."""
+    """A system that counts how often its acceleration is evaluated."""
 
     def __init__(self, system: System) -> None:
         self.system, self.evaluations = system, 0
         self.rate, self.plus, self.normalised = system.rate, system.plus, system.normalised
 
-    def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
+    def acceleration(self, time: float, q: Floats, v: Floats) -> Floats:
         """vdot of the system."""
         self.evaluations += 1
-        return self.system.acceleration(t, q, v)
+        return self.system.acceleration(time, q, v)

@@ -88,9 +88,9 @@ def eliminate(tree: Tree, gather: Gather) -> Array:
     return qdd
 
 
-def _lift(tree: Tree, i: int) -> Callable[[Array], Array]:
+def _lift(tree: Tree, body: int) -> Callable[[Array], Array]:
     """X_i^T (.) X_i of symmetric matrices."""
-    return lambda A: lift_inertia(A, tree.rotation[i], tree.position[i], tree.scalars)
+    return lambda A: lift_inertia(A, tree.rotation[body], tree.position[body], tree.scalars)
 
 
 def _symmetric_product(U: Array, ratio: Array) -> Array:
@@ -102,10 +102,10 @@ def _symmetric_product(U: Array, ratio: Array) -> Array:
     return out
 
 
-def solve_joint(D: Array, b: Array, scalars: Scalars) -> Array:
-    """D^-1 b for the few coordinates of one joint."""
+def solve_joint(D: Array, rhs: Array, scalars: Scalars) -> Array:
+    """D^-1 rhs for the few coordinates of one joint."""
     if len(D) == 0:
-        return b
+        return rhs
     if len(D) == 1:
-        return b / D[0, 0]
-    return cholesky_solve(cholesky(D, scalars), b)
+        return rhs / D[0, 0]
+    return cholesky_solve(cholesky(D, scalars), rhs)

@@ -19,12 +19,12 @@ from dynenvs.reference.methods.tree import Tree
 class Weights:
     """L^T of one body's inertia at its centre of mass, applied to motions of the body frame."""
 
-    def __init__(self, tree: Tree, i: int) -> None:
+    def __init__(self, tree: Tree, body: int) -> None:
         self.scalars = tree.scalars
-        self.mass = self.scalars.number(tree.mass[i])
+        self.mass = self.scalars.number(tree.mass[body])
         self.sqrt_mass = self.scalars.root(self.mass)
-        self.center = cross_matrix(self.scalars.array(tree.center[i]), self.scalars)
-        self.turn = semidefinite_root(self.scalars.array(tree.moments[i]), self.scalars)
+        self.center = cross_matrix(self.scalars.array(tree.center[body]), self.scalars)
+        self.turn = semidefinite_root(self.scalars.array(tree.moments[body]), self.scalars)
 
     def __call__(self, motion: Array) -> Array:
         """L^T times motions of the body frame, shape (6,) or (6, k)."""
@@ -41,6 +41,7 @@ def semidefinite_root(A: Array, scalars: Scalars) -> Array:
     zero = scalars.number(0.0)
     largest = max(A[k, k] for k in range(3))
     for j in range(3):
+        # What is left of the pivot; of a body without extent it is rounding
         pivot = A[j, j] - L[j, :j] @ L[j, :j] if j else A[j, j]
         if not pivot > largest * scalars.number(1e-15):
             continue

@@ -46,14 +46,14 @@ def mass_matrix(tree: Tree) -> Array:
     return M
 
 
-def lifted(tree: Tree, i: int, inertia: Array) -> Array:
+def lifted(tree: Tree, body: int, inertia: Array) -> Array:
     """X^T I X of a rigid inertia by its ten numbers (Featherstone 2008, section 2.13).
 
-    Mass m, moment h = m c and rotational inertia J = I_C + m c x c x^T in body i become, in its
+    Mass m, moment h = m c and rotational inertia J = I_C + m c x c x^T in `body` become, in its
     parent's frame at distance p, with h' = R h: m, h' + m p and R J R^T + [p x][h' x]^T +
     [h' x][p x]^T + m [p x][p x]^T.
     """
-    R, p = tree.rotation[i], tree.position[i]
+    R, p = tree.rotation[body], tree.position[body]
     m = inertia[3, 3]
     h = R @ np.array([inertia[2, 4], inertia[0, 5], inertia[1, 3]])
     J = turned(inertia[:3, :3], R)

@@ -31,38 +31,38 @@ def cholesky(A: Array, scalars: Scalars) -> Array:
     return L
 
 
-def cholesky_solve(L: Array, b: Array) -> Array:
-    """(L L^T)^-1 b, b of shape (n,) or (n, m)."""
-    return solve_upper(L.T, solve_lower(L, b))
+def cholesky_solve(L: Array, rhs: Array) -> Array:
+    """(L L^T)^-1 rhs, rhs of shape (n,) or (n, m)."""
+    return solve_upper(L.T, solve_lower(L, rhs))
 
 
-def solve_lower(L: Array, b: Array) -> Array:
-    """L^-1 b of a lower triangular L, b of shape (n,) or (n, m)."""
-    x = b.copy()
+def solve_lower(L: Array, rhs: Array) -> Array:
+    """L^-1 rhs of a lower triangular L, rhs of shape (n,) or (n, m)."""
+    x = rhs.copy()
     for i in range(len(L)):
         x[i] = (x[i] - L[i, :i] @ x[:i] if i else x[i]) / L[i, i]
     return x
 
 
-def solve_upper(U: Array, b: Array) -> Array:
-    """U^-1 b of an upper triangular U, b of shape (n,) or (n, m)."""
-    x = b.copy()
+def solve_upper(U: Array, rhs: Array) -> Array:
+    """U^-1 rhs of an upper triangular U, rhs of shape (n,) or (n, m)."""
+    x = rhs.copy()
     for i in reversed(range(len(U))):
         rest = x[i] - U[i, i + 1 :] @ x[i + 1 :] if i + 1 < len(U) else x[i]
         x[i] = rest / U[i, i]
     return x
 
 
-def ltdl_solve(A: Array, parent: list[int], b: Array) -> Array:
-    """A^-1 b by A = L^T D L, which keeps the zeros that a tree leaves in A.
+def ltdl_solve(A: Array, parent: list[int], rhs: Array) -> Array:
+    """A^-1 rhs by A = L^T D L, which keeps the zeros that a tree leaves in A.
 
     Args:
         A: symmetric positive definite, shape (n, n); A_ij = 0 unless i is an ancestor of j or j
             of i.
         parent: of each row, -1 at a root; smaller than the row's own number.
-        b: shape (n,).
+        rhs: shape (n,).
     """
-    L, x = A.copy(), b.copy()
+    L, x = A.copy(), rhs.copy()
     for k in reversed(range(len(A))):
         i = parent[k]
         while i >= 0:
@@ -87,9 +87,9 @@ def ltdl_solve(A: Array, parent: list[int], b: Array) -> Array:
     return x
 
 
-def lu_solve(A: Array, b: Array) -> Array:
-    """A^-1 b by Gaussian elimination with partial pivoting; A of shape (n, n), b of (n,)."""
-    U, x = A.copy(), b.copy()
+def lu_solve(A: Array, rhs: Array) -> Array:
+    """A^-1 rhs by Gaussian elimination with partial pivoting; A of shape (n, n), rhs of (n,)."""
+    U, x = A.copy(), rhs.copy()
     n = len(A)
     for k in range(n):
         best = max(range(k, n), key=lambda i: abs(U[i, k]))
@@ -142,18 +142,18 @@ def householder(
     return W[:n], reflectors, order
 
 
-def apply_transposed(reflectors: list[Array], b: Array, scalars: Scalars) -> Array:
-    """The first n entries of Q^T b, for b of shape (m,)."""
-    x, two = b.copy(), scalars.number(2.0)
+def apply_transposed(reflectors: list[Array], rhs: Array, scalars: Scalars) -> Array:
+    """The first n entries of Q^T rhs, for `rhs` of shape (m,)."""
+    x, two = rhs.copy(), scalars.number(2.0)
     for j, u in enumerate(reflectors):
         x[j:] = x[j:] - two * (u @ x[j:]) * u
     return x[: len(reflectors)]
 
 
-def apply(reflectors: list[Array], b: Array, rows: int, scalars: Scalars) -> Array:
-    """Q [b; 0], shape (rows,), for b of shape (n,)."""
+def apply(reflectors: list[Array], rhs: Array, rows: int, scalars: Scalars) -> Array:
+    """Q [b; 0], shape (rows,), for `rhs` of shape (n,)."""
     x, two = scalars.zeros(rows), scalars.number(2.0)
-    x[: len(b)] = b
+    x[: len(rhs)] = rhs
     for j in reversed(range(len(reflectors))):
         u = reflectors[j]
         x[j:] = x[j:] - two * (u @ x[j:]) * u

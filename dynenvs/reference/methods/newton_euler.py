@@ -33,10 +33,10 @@ def mass_times(tree: Tree, y: Array) -> Array:
     return _project(tree, forces) + tree.armature * y
 
 
-def gyroscopic(tree: Tree, i: int) -> Array:
-    """v x* I v of body i, shape (6,)."""
-    momentum = tree.inertia[i] @ tree.velocity[i]
-    return -(motion_cross(tree.velocity[i], tree.scalars).T @ momentum)
+def gyroscopic(tree: Tree, body: int) -> Array:
+    """v x* I v of `body`, shape (6,)."""
+    momentum = tree.inertia[body] @ tree.velocity[body]
+    return -(motion_cross(tree.velocity[body], tree.scalars).T @ momentum)
 
 
 def _project(tree: Tree, forces: list[Array]) -> Array:

@@ -71,10 +71,10 @@ class Tree:
         """Number of coordinates."""
         return len(self.tau)
 
-    def from_parent(self, i: int, values: list[Array], world: Array) -> Array:
+    def from_parent(self, body: int, values: list[Array], world: Array) -> Array:
         """X_i times the parent's entry of `values`; `world` for a body on the world."""
-        above = world if self.parent[i] < 0 else values[self.parent[i]]
-        return self.X[i] @ above
+        above = world if self.parent[body] < 0 else values[self.parent[body]]
+        return self.X[body] @ above
 
 
 def _pulls(model: Model, positions: Array, scalars: Scalars) -> Array:

@@ -62,6 +62,7 @@ class SlidingContact:
         self.inertia = inertia_matrix(inertia, "moving")
         self.gravity = vector3(np.asarray(gravity, dtype=float), "gravity")
         check_mass("moving", mass, self.inertia)
+        # Inertia about the body's origin, (angular; linear)
         c = _cross(self.com)
         self.M = np.zeros((6, 6))
         self.M[:3, :3] = self.inertia + mass * c @ c.T
@@ -81,11 +82,13 @@ class SlidingContact:
         """H~, shape (6, 5): body 1's velocity (angular; linear) in its own frame is H~ qd."""
         one, two = self.moving.jet(q[:2]), self.fixed.jet(q[2:4])
         R, psi = frame(one), turn(q[4])
+        # Rates of both surfaces' contact frames, and of the angle between them
         H = np.zeros((6, 5), dtype=np.result_type(q, float))
         H[:, :2] = contact_rates(one)
         rates = contact_rates(two)
         H[:3, 2:4], H[3:, 2:4] = -psi @ rates[:3], -psi @ rates[3:]
         H[2, 4] = -1.0
+        # Moved from the contact point to body 1's origin
         out = np.empty_like(H)
         out[:3] = -R @ H[:3]
         out[3:] = -(_cross(one.c) @ R @ H[:3] + R @ H[3:])
@@ -118,13 +121,14 @@ class SlidingContact:
     def _motion(self, q: Floats, v: Floats) -> tuple[Floats, Floats, Floats]:
         """H~, M (dphi/dt at qdd = 0) - [phi]^T M phi - f_ext, and qdd."""
         H = self.subspace(q)
+        # What gravity and the velocity products ask of the motion
         phi = H @ v
         force = self.pose(q).rotation.T @ (self.mass * self.gravity)
         external = np.concatenate([cross(self.com, force), force])
         rest = self.M @ (self.subspace_rate(q, v) @ v) - bracket(phi).T @ self.M @ phi - external
         return H, rest, np.linalg.solve(H.T @ self.M @ H, -(H.T @ rest))
 
-    def acceleration(self, t: float, q: Floats, v: Floats) -> Floats:
+    def acceleration(self, time: float, q: Floats, v: Floats) -> Floats:
         """qdd, shape (5,), eq. (14)."""
         return self._motion(q, v)[2]
 
@@ -134,6 +138,7 @@ class SlidingContact:
         Its normal force is minus the last entry: the frame's z points out of body 1.
         """
         H, rest, a = self._motion(q, v)
+        # Moved into the contact frame, about the contact point
         f = self.M @ (H @ a) + rest
         one = self.moving.jet(q[:2])
         R = frame(one)
@@ -216,10 +221,10 @@ def cross(a: Array, b: Array) -> Array:
     return np.array([ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx])
 
 
-def _norm(a: Array) -> Any:
-    return np.sqrt(a @ a)  # analytic, unlike the absolute value
+def _norm(vector: Array) -> Any:
+    return np.sqrt(vector @ vector)  # analytic, unlike the absolute value
 
 
-def _cross(u: Array) -> Array:
-    x, y, z = u
+def _cross(vector: Array) -> Array:
+    x, y, z = vector
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])

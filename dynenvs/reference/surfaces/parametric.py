@@ -28,12 +28,12 @@ class Jet(NamedTuple):
 class Surface(Protocol):
     """A surface of a body, in the body's frame."""
 
-    def jet(self, u: Array) -> Jet:
-        """Point and derivatives at the parameters u, shape (2,)."""
+    def jet(self, parameters: Array) -> Jet:
+        """Point and derivatives at the `parameters`, shape (2,)."""
         ...
 
-    def margin(self, u: Array) -> float:
-        """How far u is from the chart's edge, in parameters; negative outside."""
+    def margin(self, parameters: Array) -> float:
+        """How far it is from there to the chart's edge, in parameters; negative outside."""
         ...
 
 
@@ -51,14 +51,16 @@ class Plane:
     def __init__(self, extent: float = np.inf) -> None:
         self.extent = extent
 
-    def jet(self, u: Array) -> Jet:
+    def jet(self, parameters: Array) -> Jet:
         """Point and derivatives."""
         zero = np.zeros(3)
-        return Jet(_vector(u[0], u[1], 0.0), np.eye(3)[0], np.eye(3)[1], zero, zero, zero)
+        return Jet(
+            _vector(parameters[0], parameters[1], 0.0), np.eye(3)[0], np.eye(3)[1], zero, zero, zero
+        )
 
-    def margin(self, u: Array) -> float:
+    def margin(self, parameters: Array) -> float:
         """Distance from the square's border [m]."""
-        return float(self.extent - np.abs(u).max())
+        return float(self.extent - np.abs(parameters).max())
 
 
 class Sphere:
@@ -76,9 +78,9 @@ class Sphere:
             )
         self.radius, self.polar = radius, polar
 
-    def jet(self, u: Array) -> Jet:
+    def jet(self, parameters: Array) -> Jet:
         """Point and derivatives."""
-        r, cs, ss, ct, st = self.radius, *_turns(u)
+        r, cs, ss, ct, st = self.radius, *_turns(parameters)
         c = r * _vector(ct * cs, ct * ss, st)
         return Jet(
             c,
@@ -89,9 +91,9 @@ class Sphere:
             -c,
         )
 
-    def margin(self, u: Array) -> float:
+    def margin(self, parameters: Array) -> float:
         """Latitude that is left to the chart's edge [rad]."""
-        return float(self.polar - abs(u[1]))
+        return float(self.polar - abs(parameters[1]))
 
 
 class Torus:
@@ -107,9 +109,9 @@ class Torus:
             raise ValueError(f"tube must be positive and less than ring, got {tube}, {ring}")
         self.ring, self.tube = ring, tube
 
-    def jet(self, u: Array) -> Jet:
+    def jet(self, parameters: Array) -> Jet:
         """Point and derivatives."""
-        r, cs, ss, ct, st = self.tube, *_turns(u)
+        r, cs, ss, ct, st = self.tube, *_turns(parameters)
         out = self.ring + r * ct
         return Jet(
             _vector(out * cs, out * ss, r * st),
@@ -120,13 +122,18 @@ class Torus:
             r * _vector(-ct * cs, -ct * ss, -st),
         )
 
-    def margin(self, u: Array) -> float:
+    def margin(self, parameters: Array) -> float:
         """Infinite."""
         return np.inf
 
 
-def _turns(u: Array) -> tuple[Any, Any, Any, Any]:
-    return np.cos(u[0]), np.sin(u[0]), np.cos(u[1]), np.sin(u[1])
+def _turns(parameters: Array) -> tuple[Any, Any, Any, Any]:
+    return (
+        np.cos(parameters[0]),
+        np.sin(parameters[0]),
+        np.cos(parameters[1]),
+        np.sin(parameters[1]),
+    )
 
 
 class Bezier:
@@ -142,16 +149,16 @@ class Bezier:
             raise ValueError(f"control must be finite with shape (4, 4, 3), got {points.shape}")
         self.control = points
 
-    def jet(self, u: Array) -> Jet:
+    def jet(self, parameters: Array) -> Jet:
         """Point and derivatives."""
-        S, T = _bernstein(u[0]), _bernstein(u[1])
+        S, T = _bernstein(parameters[0]), _bernstein(parameters[1])
         # All derivatives along s, then all along t: D[i, j] is d^(i+j) c / ds^i dt^j
         D = T @ (S @ self.control.reshape(4, 12)).reshape(3, 4, 3)
         return Jet(D[0, 0], D[1, 0], D[0, 1], D[2, 0], D[1, 1], D[0, 2])
 
-    def margin(self, u: Array) -> float:
+    def margin(self, parameters: Array) -> float:
         """Distance from the border of the unit square."""
-        return float(np.min(np.minimum(u, 1.0 - u)))
+        return float(np.min(np.minimum(parameters, 1.0 - parameters)))
 
 
 def _bernstein(x: Any) -> Array:

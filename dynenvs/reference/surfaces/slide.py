@@ -62,6 +62,7 @@ def slide(
     step = FIXED_STEP[method]
     times, states = [0.0], [(q, v)]
     end = why_over(contact, q, v)
+    # Step by step, until something ends it
     while not end and times[-1] < duration * (1 - 1e-12):
         t, (q, v) = times[-1], states[-1]
         h = min(dt, duration - t)
@@ -72,6 +73,7 @@ def slide(
             end, after = FLAT_ON_FLAT, (q, v)
         if end == FLAT_ON_FLAT:
             break
+        # Back to the last moment at which it still goes on
         if end:
             h = _last_moment(partial(_advance, step, contact, t, q, v), contact, h)
             after = step(contact, t, q, v, h)
@@ -91,16 +93,16 @@ def why_over(contact: SlidingContact, q: Floats, v: Floats) -> str:
 
 
 def _advance(
-    step: Step, contact: SlidingContact, t: float, q: Floats, v: Floats, h: float
+    step: Step, contact: SlidingContact, time: float, q: Floats, v: Floats, dt: float
 ) -> tuple[Floats, Floats]:
-    return step(contact, t, q, v, h)
+    return step(contact, time, q, v, dt)
 
 
 def _last_moment(
-    state_after: Callable[[float], tuple[Floats, Floats]], contact: SlidingContact, h: float
+    state_after: Callable[[float], tuple[Floats, Floats]], contact: SlidingContact, dt: float
 ) -> float:
-    """The longest part of the step h after which the motion still goes on [s]."""
-    low, high = 0.0, h
+    """The longest part of the step `dt` after which the motion still goes on [s]."""
+    low, high = 0.0, dt
     for _ in range(BISECTIONS):
         middle = (low + high) / 2
         if why_over(contact, *state_after(middle)):
@@ -126,6 +128,7 @@ def hand_over(contact: SlidingContact, q: Floats, v: Floats, world: World, body:
     record = world.model.bodies[world.model.body_id(body)]
     if record.joint != FREE:
         raise ValueError(f"body {body!r} must be on a free joint")
+    # Both must be the same body
     for name, theirs, ours in (
         ("mass", record.mass, contact.mass),
         ("com", record.com, contact.com),

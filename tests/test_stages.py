@@ -1,6 +1,6 @@
 """Each contact solver answers most of what it is asked: a broken one would be hidden by the next.
 
-Every answer is certified, and where a rung of the ladder has none the next one is asked.  So a
+Every answer is certified, and where a solver stage fails the next one runs.  So a
 wrong sign in a solver makes no wrong motion, only a slow one; this looks at who answered.
 """
 
@@ -37,14 +37,14 @@ def fallen(cone: str, seed: int) -> Diagnostics:
 
 
 @pytest.mark.parametrize("cone", ["pyramid", "exact"])
-def test_every_rung_does_its_work_in_falling_heaps(cone: str) -> None:
+def test_every_stage_does_its_work_in_falling_heaps(cone: str) -> None:
     found = [fallen(cone, seed) for seed in range(HEAPS)]
     assert all(heap.failed == 0 for heap in found)
     assert found[0].degraded == 0
     for name, least in LEAST.items():
-        rungs = [getattr(heap.rungs, name) for heap in found]
-        asked, answered = sum(r.asked for r in rungs), sum(r.answered for r in rungs)
-        assert asked > 50 * HEAPS
-        assert answered >= least * asked, name
+        stages = [getattr(heap.stages, name) for heap in found]
+        called, solved = sum(r.called for r in stages), sum(r.solved for r in stages)
+        assert called > 50 * HEAPS
+        assert solved >= least * called, name
     if cone == "exact":
-        assert all(h.rungs.cones.answered >= 0.99 * h.rungs.cones.asked > 0 for h in found)
+        assert all(h.stages.cones.solved >= 0.99 * h.stages.cones.called > 0 for h in found)

@@ -1,6 +1,6 @@
-"""The dense ladder (`solve.py`) for a contact problem in plain arrays: `climb`.
+"""The solver stages of `solve.py` for a contact problem in plain arrays: `solve_island`.
 
-The same solvers in the same order.  Each rung's answer is judged in the same way, on velocities
+The same solvers in the same order.  Each stage's answer is certified in the same way, on velocities
 summed in twice the working precision, and the best one is kept.
 """
 
@@ -37,13 +37,13 @@ from dynenvs.memory.records import (
     MODES,
     PATH,
     PYRAMID,
-    RUNGS,
+    STAGES,
     SWEEPS,
     UNKNOWN,
     VARIABLE,
 )
 
-FEW = 300  # variables of an LCP up to which Lemke's method is asked: it takes minutes beyond
+FEW = 300  # variables of an LCP up to which Lemke's method is tried: it takes minutes beyond
 NOBODY = -1
 
 
@@ -52,11 +52,11 @@ class Found(NamedTuple):
 
     p: Floats
     residual: float
-    rung: int
+    stage: int
 
 
-class Climb:
-    """One problem's way up the ladder.
+class Search:
+    """One problem's search for an answer, stage by stage.
 
     problem: its blocks' modes are overwritten
     law: PYRAMID or CONE
@@ -66,11 +66,12 @@ class Climb:
     def __init__(self, problem: ContactProblem, law: int) -> None:
         rows, n = problem.rows, problem.n
         self.problem, self.law = problem, law
-        self.asked = np.zeros((2, RUNGS), np.int64)
-        self.answer = ContactAnswer(np.zeros(rows), problem.bias.copy(), *self.asked)
+        self.counts = np.zeros((2, STAGES), np.int64)
+        self.answer = ContactAnswer(np.zeros(rows), problem.bias.copy(), *self.counts)
         self.variables = n * (2 + int(problem.polygon[0]["directions"]))
         self.few = self.variables <= FEW
         size = max(rows, self.variables if self.few else 0)
+        # Lemke's method has no room where it would never end
         self.work = workspace(self.variables if self.few else 0)
         self.scratch = Scratch(
             np.zeros((VECTORS, max(rows, self.variables))), np.zeros(WORDS * n),
@@ -80,10 +81,12 @@ class Climb:
         self.best = Found(np.zeros(rows), math.inf, NOBODY)
         self.iterations = 0
 
-    def guess(self, p: Floats) -> bool:
+    def guess(self, impulses: Floats) -> bool:
         """Begin with these impulses; returns whether they hold, or lead to what does."""
-        self.answer.p[:] = p
+        self.answer.p[:] = impulses
         self._keep(KEPT)
+        # On exact cones an inexact guess is worth more as a start for their own method than for
+        # modes
         if self.law == CONE and self.best.residual > WARM_RESIDUAL:
             self.cones()
             return self.best.residual <= CERTIFIED_RESIDUAL
@@ -94,7 +97,7 @@ class Climb:
         """Newton's method on modes, from those of the guess if there is one; then the path."""
         residual, used = _call(newton, self.problem, self.answer, self.scratch, not guessed)
         self.iterations += used
-        self._keep(SWEEPS if self.answer.answered[SWEEPS] else MODES)
+        self._keep(SWEEPS if self.answer.solved[SWEEPS] else MODES)
         if not residual <= WARM_RESIDUAL:
             modes = np.zeros(self.problem.n, np.int64)
             _, used = _call(from_inside, self.problem, self.answer, self.scratch, modes)
@@ -116,14 +119,14 @@ class Climb:
         self.iterations += used
         self._keep(CONES)
 
-    def _keep(self, rung: int) -> None:
-        """Judge the last answer, and keep it if it is the best."""
-        residual = judge(self.problem, self.answer, self.law)
+    def _keep(self, stage: int) -> None:
+        """Certify the last answer, and keep it if it is the best."""
+        residual = certify(self.problem, self.answer, self.law)
         if residual < self.best.residual:
-            self.best = Found(self.answer.p.copy(), residual, rung)
+            self.best = Found(self.answer.p.copy(), residual, stage)
 
 
-def climb(problem: ContactProblem, law: int, guess: Floats | None) -> tuple[Found, int]:
+def solve_island(problem: ContactProblem, law: int, guess: Floats | None) -> tuple[Found, int]:
     """The best answer to a problem, and how many systems were solved and pivots made for it.
 
     Args:
@@ -131,20 +134,22 @@ def climb(problem: ContactProblem, law: int, guess: Floats | None) -> tuple[Foun
         law: PYRAMID or CONE.
         guess: impulses of the rows to start from, shape (rows,).
     """
-    way = Climb(problem, law)
+    way = Search(problem, law)
     if guess is not None and way.guess(guess):
         return way.best, way.iterations
     way.pyramids(guess is not None)
+    # An answer of the pyramids is only where the search on cones begins
     if law == CONE and way.best.residual > WARM_RESIDUAL:
         way.cones()
     if way.best.residual > CERTIFIED_RESIDUAL:
         way.pivots()
+        # A better start for cones: Lemke's answer is exact
         if law == CONE and way.few and way.best.residual > CERTIFIED_RESIDUAL:
             way.cones()
     return way.best, way.iterations
 
 
-def judge(problem: ContactProblem, answer: ContactAnswer, law: int) -> float:
+def certify(problem: ContactProblem, answer: ContactAnswer, law: int) -> float:
     """Natural residual of the impulses `answer.p`; infinite for NaN.  Writes `answer.u`."""
     _call(careful_w, problem.G, problem.bias, problem.rows, answer.p, answer.u)
     if law == PYRAMID:
