@@ -68,3 +68,15 @@ def test_usual_counts_are_carried_over() -> None:
     copies = f'<replicate count="3" offset="1 0 0">{BALL}</replicate>'
     assert dynenvs.load(scene(body=copies)).nv == 18
     assert len(dynenvs.load(scene('<size nkey="0" nuserdata="12"/>')).geoms) == 1
+
+
+@pytest.mark.parametrize("between", [False, True])
+def test_a_file_that_attaches_itself_is_refused(between: bool, tmp_path: Path) -> None:
+    """Directly, or by way of another one: MuJoCo ended the process."""
+    other = "other.xml" if between else "own.xml"
+    body = '<attach model="m" prefix="x"/>'
+    for name, file in (("own.xml", other), ("other.xml", "own.xml")):
+        text = scene(f'<asset><model name="m" file="{file}"/></asset>', body)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    with pytest.raises(ModelError, match="attaches itself"):
+        dynenvs.load(tmp_path / "own.xml")

@@ -17,6 +17,7 @@ COUNTS = re.compile(
 )
 NUMERIC = re.compile(r"""<numeric\b[^<>]*\b(size)\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
 INCLUDE = re.compile(r"""<include\b[^<>]*\bfile\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
+MODEL = re.compile(r"""<model\b[^<>]*\bfile\s*=\s*(?:"([^"<]*)"|'([^'<]*)')""")
 
 
 def refuse_absurd_counts(text: str, folder: Path) -> None:
@@ -27,8 +28,10 @@ def refuse_absurd_counts(text: str, folder: Path) -> None:
         folder: where the included files are.
 
     Raises:
-        ValueError: a number that asks for too much; one line that tells it.
+        ValueError: a number that asks for too much, or a file that attaches itself; one line that
+            tells it.
     """
+    _refuse_circles(text, folder, (text,))
     waiting, seen = [text], set[Path]()
     while waiting:
         content = waiting.pop()
@@ -41,6 +44,21 @@ def refuse_absurd_counts(text: str, folder: Path) -> None:
             if file not in seen and file.is_file():
                 seen.add(file)
                 waiting.append(file.read_text(encoding="utf-8", errors="replace"))
+
+
+def _refuse_circles(text: str, folder: Path, within: tuple[str, ...]) -> None:
+    """Make sure that no file attaches, as a model, one that it is within: MuJoCo would crash.
+
+    Raises:
+        ValueError: one does.
+    """
+    for found in MODEL.finditer(text):
+        file = folder / (found[1] or found[2] or "")
+        if file.is_file():
+            content = file.read_text(encoding="utf-8", errors="replace")
+            if content in within:
+                raise ValueError(f"the file attaches itself, by way of the model {file.name}")
+            _refuse_circles(content, folder, (*within, content))
 
 
 def _product(given: str) -> float:
