@@ -18,7 +18,7 @@ from rich.console import Console
 from scenes import block
 from trees import Array
 
-from dynenvs.contact.assembly.memory import recall
+from dynenvs.contact.assembly.memory import warm_start
 from dynenvs.contact.solvers.friction_lcp import solve_lcp_of_rows
 from dynenvs.jit.compiled import kernel
 from dynenvs.lcp import LcpStage, LcpStatus, solve_lcp
@@ -197,7 +197,7 @@ def test_every_walker_was_recorded() -> None:
 def _lemke(packed: Bytes, row: Bytes, buffer: Bytes, count: int, rows: int) -> int:
     """Compiled code reaches it only."""
     w = open_world(packed, row, buffer)
-    n, _ = recall(w, count, rows, 0.005)
+    n, _ = warm_start(w, count, rows, 0.005)
     return int(solve_lcp_of_rows(w, n, rows, 0.05))
 
 

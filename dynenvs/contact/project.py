@@ -54,7 +54,8 @@ FAR_TURN = 1e-4  # of a correction, from which it is looked at: at a metre it is
 MOST_TURN = 0.02  # of a coordinate in one correction [rad, m] ...
 LEVER = 0.05  # ... and what the largest error asks for at this distance from an axis [m]
 AT_STOP = 1e-12  # what a correction onto a stop may be off by [rad, m]
-HOLDS = 2
+HOLDS = 2  # corrections that were in vain, after which nothing deep is corrected any more
+HALF_TURN = 3.0  # of a coordinate [rad, m]
 GAIN = 0.1  # of what a correction was to gain: one that gains less does not part anything
 TINY = 1e-300
 TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
@@ -229,7 +230,7 @@ def allow_all(contacts: Records, count: int) -> None:
 
 @inlined
 def _hold_unmovable(w: WorkView, count: int, e: RowErrors, worst: float) -> bool:
-    """Leave out contacts that no allowed turn can part; returns whether there are any.
+    """Leave out contacts that no turn can part; returns whether there are any.
 
     A row J dq = error needs a coordinate that turns by the error over the sum of |J|, at least.
     """
@@ -245,12 +246,12 @@ def _hold_unmovable(w: WorkView, count: int, e: RowErrors, worst: float) -> bool
 
 @inlined
 def hold_if_unmovable(contact: Any, reach: float, worst: float) -> bool:
-    """Leave a contact out if the turn that it needs at least is further than what is allowed.
+    """Leave a contact out if more than half a turn would not part it.
 
     reach: sum of |J| of its normal; worst: the largest error [m]
     """
     error = contact.asked * min(1.0, PUSH_OUT / worst)
-    if error > 0.0 and error > reach * most_turn(worst):
+    if error > reach * HALF_TURN:
         contact.asked = HELD
         return True
     return False
@@ -266,10 +267,9 @@ def hold_unmoved(w: WorkView, count: int, share: float, attempt: int) -> bool:
     found = False
     for i in range(count):
         contact = w.contacts[i]
-        asked = share * contact.asked
-        if asked > LARGE:
+        if contact.asked > LARGE:
             _, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
-            if gap - contact.before < GAIN * asked:
+            if gap - contact.before < GAIN * share * contact.asked:
                 contact.asked = HELD
                 found = True
     if found and attempt >= HOLDS:

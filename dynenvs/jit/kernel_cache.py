@@ -132,6 +132,7 @@ def _load(path: str) -> Any:
 def _save(path: str, content: bytes) -> None:
     with written_whole(Path(path)) as draft:
         draft.write_bytes(_DIGEST(content).digest() + content)
+        draft.chmod(0o644)  # whatever the umask: what others can write is not run (`is_own`)
 
 
 class _BySources(_CacheLocator):
