@@ -13,7 +13,7 @@ motion, and the caller hears of it.
 Parts that overlap however their joints turn (limbs of a file whose shapes are too large) stay as
 they are, and the others are corrected: a contact is left out for the rest of the step if only a far
 turn would part it, as its normal meets the joint's axis, or if a correction has gained next to
-nothing (`asked`).
+nothing (`asked`).  As long as joints are beyond their stops these come first, whatever it gains.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
             w.features, w.spots, w.contacts, count, ends, dt, errors, before, pulls
         )
         pressed = w.status[0].limits_active
-        worst, marked = _limit_errors(w.dofs, w.q_new, pressed, limits, errors, worst, marked)
+        beyond, marked = _limit_errors(w.dofs, w.q_new, pressed, limits, errors, marked)
+        worst, within = max(worst, beyond), beyond <= LARGE
         if worst < ROUNDOFF or (attempt > 1 and not worst < before):
             break
         before = worst
@@ -142,7 +143,11 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
         # Slots are looked at anew only where their gaps will be read
         if w.header[0].ns > 0 and (look or not last):
             look_for_spots(w, 1, dt)
-        if look and hold_unmoved(w, count, share * min(worst, PUSH_OUT) / worst, attempt):
+        if (
+            look
+            and within
+            and hold_unmoved(w, count, share * min(worst, PUSH_OUT) / worst, attempt)
+        ):
             take_back(w, dq, dt)
             before = math.inf
             continue
@@ -150,7 +155,7 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
             # Deeper than it was without any correction: all of it is taken back
             lowest, buries = sound(w, count)
             if buries or lowest < min(bare, least):
-                if hold_deep(w.contacts, count):
+                if within and hold_deep(w.contacts, count):
                     take_back(w, dq, dt)
                     before, lowest = math.inf, bare
                     continue
@@ -419,12 +424,13 @@ def bears(contact: Any, response: float, announced: float, dt: float) -> bool:
 
 @kernel
 def _limit_errors(
-    dofs: Records, q: Floats, pressed: int, first: int, errors: RowErrors, worst: float, count: int
+    dofs: Records, q: Floats, pressed: int, first: int, errors: RowErrors, count: int
 ) -> tuple[float, int]:
-    """The same of the joint limits, whose rows follow the contacts'; goes on from (worst, count).
+    """The same of the joint limits, whose rows follow the contacts'; goes on from `count` marks.
 
     pressed: bit j is set if coordinate j presses against its stop
     """
+    worst = 0.0
     for r in range(first, errors.rows):
         j = limited_coordinate(errors.J, r)
         dof = dofs[first_limited(dofs, j)]

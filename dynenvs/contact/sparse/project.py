@@ -75,7 +75,8 @@ def project_sparse(w: WorldView, dt: float) -> int:
     allow_all(w.contacts, count)
     # Newton's method on the constraints' errors, as long as each round lessens them
     for attempt in range(ATTEMPTS):
-        worst = _mark_errors(w, scene, n, dt, before, pulls)
+        worst, beyond = _mark_errors(w, scene, n, dt, before, pulls)
+        within = beyond <= LARGE
         if worst < ROUNDOFF or (attempt > 1 and not worst < before):
             break
         before = worst
@@ -104,14 +105,18 @@ def project_sparse(w: WorldView, dt: float) -> int:
         update_poses(w, w.q_new, w.pose_new)
         if w.header[0].ns > 0 and (look or not last):
             look_for_spots(w, 1, dt)
-        if look and hold_unmoved(w, count, share * min(worst, PUSH_OUT) / worst, attempt):
+        if (
+            look
+            and within
+            and hold_unmoved(w, count, share * min(worst, PUSH_OUT) / worst, attempt)
+        ):
             take_back(w, dq, dt)
             before = math.inf
             continue
         if look:
             lowest, buries = sound(w, count)
             if buries or lowest < min(bare, least):
-                if hold_deep(w.contacts, count):
+                if within and hold_deep(w.contacts, count):
                     take_back(w, dq, dt)
                     before, lowest = math.inf, bare
                     continue
@@ -144,13 +149,13 @@ def _add_carried(w: WorkView, scene: SparseView, index: int) -> None:
 @inlined
 def _mark_errors(
     w: WorkView, scene: SparseView, count: int, dt: float, most: float, pulls: bool
-) -> float:
+) -> tuple[float, float]:
     """Position errors of all constraints into `p`, weights of those that take part into `W`.
 
     most, pulls: as of `dynenvs.contact.project._contact_errors`
-    Returns the largest error [m, rad].
+    Returns the largest error, and the largest of a joint beyond its stop [m, rad].
     """
-    worst = 0.0
+    worst = beyond = 0.0
     errors, speeds = words(scene.p, 3 * count), words(scene.trial, 3 * count)
     for i in range(count):
         c = scene.constraints[i]
@@ -168,7 +173,7 @@ def _mark_errors(
                 gap = at - dof.lower if scene.J[6 * i, dof.place] > 0.0 else dof.upper - at
             if gap < 0.0 or c.pressed != 0:
                 scene.p[i, 0] = -gap
-                worst = max(worst, _mark(scene, i, 1))
+                beyond = max(beyond, _mark(scene, i, 1))
             continue
         # A contact's gap beside that which the step announced
         contact = w.contacts[c.contact]
@@ -193,7 +198,7 @@ def _mark_errors(
             tangential_errors(contact, w.pose, w.pose_new, speeds, dt, errors)
             rows += contact.stick
         worst = max(worst, _mark(scene, i, rows))
-    return worst
+    return max(worst, beyond), beyond
 
 
 @inlined
