@@ -126,8 +126,8 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
             # Taken back before it is made: now without pulling anything together
             before, pulls = math.inf, False
             continue
-        share = share_of(dq, worst)
-        if share < 1.0 and _hold_unmovable(w, count, errors, worst):
+        share = share_of(dq, min(worst, PUSH_OUT) if within else worst)
+        if within and share < 1.0 and _hold_unmovable(w, count, errors, worst):
             before = math.inf
             continue
         scale(dq, share)
@@ -208,15 +208,9 @@ def share_of(dq: Floats, worst: float) -> float:
     Near a joint's axis, or where errors of nearly the same rows differ, a fraction of a millimetre
     asks for a turn of half a radian; what is linear about it is right for a small part of that.
 
-    worst: the largest error [m]
+    worst: the largest error that is corrected [m, rad]
     """
-    return float(min(1.0, most_turn(worst) / max(largest(dq), TINY)))
-
-
-@inlined
-def most_turn(error: float) -> float:
-    """How far a coordinate may turn for an error, of which PUSH_OUT is corrected [rad, m]."""
-    return MOST_TURN + min(error, PUSH_OUT) / LEVER
+    return float(min(1.0, (MOST_TURN + worst / LEVER) / max(largest(dq), TINY)))
 
 
 @inlined

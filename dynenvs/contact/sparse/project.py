@@ -91,8 +91,8 @@ def project_sparse(w: WorldView, dt: float) -> int:
         if pulls and _pulls_in(w, scene, n):
             before, pulls = math.inf, False
             continue
-        share = share_of(dq, worst)
-        if share < 1.0 and _hold_unmovable(w, scene, n, worst):
+        share = share_of(dq, min(worst, PUSH_OUT) if within else worst)
+        if within and share < 1.0 and _hold_unmovable(w, scene, n, worst):
             before = math.inf
             continue
         scale(dq, share)
