@@ -57,7 +57,7 @@ AT_STOP = 1e-12  # what a correction onto a stop may be off by [rad, m]
 HOLDS = 2  # corrections that were in vain, after which nothing deep is corrected any more
 HALF_TURN = 3.0  # of a coordinate [rad, m]
 GAIN = 0.1  # of what a correction was to gain: one that gains less does not part anything
-TINY = 1e-300
+TINY = 1e-300  # in place of no correction at all, which is divided by
 TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
 
 
@@ -106,14 +106,14 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
                 w.bias_row[r] *= PUSH_OUT / worst
         # Where a body has turned far its points' errors are those of no rigid motion
         if worst < (LARGE if attempt == 0 else SMALL):
-            # A row that others of its body imply would only make the factors dear
+            # Rows that others of their body imply would only make the factors larger
             marked = leave_out_implied(w.contacts, count, w.active, marked)
         if not _same(w.active, marked, w.block, known):
             _factor(w.G, w.active, marked, w.A)
             known = marked
         last = worst < SMALL or worst > PUSH_OUT or attempt + 1 == ATTEMPTS
         for r in range(rows):
-            # Each Newton step has impulses of its own, as it would take an impact to move things so
+            # Each Newton step has impulses of its own
             w.impulse_row[r] = 0.0
         refined = last or attempt > 0
         _solve_equalities(w.G, w.A, w.active, marked, w.bias_row, refined, w.b, w.z, w.impulse_row)
@@ -127,6 +127,7 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
             before, pulls = math.inf, False
             continue
         share = share_of(dq, min(worst, PUSH_OUT) if within else worst)
+        # What no turn parts is left out, and the rest is solved again
         if within and share < 1.0 and _hold_unmovable(w, count, errors, worst):
             before = math.inf
             continue
@@ -309,7 +310,7 @@ def stay_within_stops(dofs: Records, q: Floats, dq: Floats) -> None:
         dof = dofs[j]
         if dof.limited == 0 or dof.limited == SWING:
             continue
-        # Only a step across the stop is cut: beyond it already, it may come back
+        # Also from just beyond it; what is further beyond comes back as its own row asks
         at = q[dof.q_at]
         if at <= dof.upper + SMALL and at + dq[j] - AT_STOP > dof.upper:
             dq[j] = dof.upper - at

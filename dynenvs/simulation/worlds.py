@@ -135,8 +135,8 @@ class Worlds(GuardedBatch):
         self._motors = self.model.actuated
         # Calls with what they are given: of the last step, and of a reset
         self._bound: tuple[tuple[float, int], Callable[[], Any]] | None = None
-        # Each slot of pairs that own theirs, by the number of its feature
         self._again: tuple[Any, Callable[[], bool]] | None = None
+        # Each slot of pairs that own theirs, by the number of its feature
         own = self.model.pairs["first"] >= 0
         pairs = h.npoints + np.repeat(np.flatnonzero(own), self.model.pairs["slots"][own])
         self._sources = np.concatenate([np.arange(h.npoints), pairs]).astype(np.int64)

@@ -19,7 +19,7 @@ from dynenvs.envs.mujoco.look import (
     told,
 )
 from dynenvs.envs.mujoco.single import MujocoEnv
-from dynenvs.envs.mujoco.task import Floats, MujocoTask, spread
+from dynenvs.envs.mujoco.task import MujocoTask, NormalVelocities
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.memory.layout import Bytes, Ints
@@ -83,7 +83,7 @@ def _look(s: Seen) -> bool:
 
 
 @dataclass(kw_only=True, eq=False)
-class AntTask(MujocoTask):
+class AntTask(NormalVelocities, MujocoTask):
     """The options of Gymnasium's Ant-v5.
 
     Args:
@@ -130,16 +130,6 @@ class AntTask(MujocoTask):
             "include_cfrc_ext_in_observation",
         ):
             flag(getattr(self, name), name)
-
-    def draw(self, rng: np.random.Generator, drawn: Floats) -> None:
-        """Uniform numbers for positions, normal ones for velocities."""
-        rng.random(out=drawn[: self.model.nq])
-        rng.standard_normal(out=drawn[self.model.nq :])
-
-    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
-        """The file's pose and uniform noise; normal noise on velocities."""
-        noise, nq = self.reset_noise_scale, self.model.nq
-        return self.home + spread(drawn[:, :nq], noise), noise * drawn[:, nq:]
 
     @property
     def size(self) -> int:

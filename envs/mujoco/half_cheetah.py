@@ -4,31 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from dynenvs.envs.mujoco.planar import PlanarRunner
 from dynenvs.envs.mujoco.single import MujocoEnv
-from dynenvs.envs.mujoco.task import Floats, spread
+from dynenvs.envs.mujoco.task import NormalVelocities
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 
 
 @dataclass(kw_only=True, eq=False)
-class HalfCheetahTask(PlanarRunner):
+class HalfCheetahTask(NormalVelocities, PlanarRunner):
     """The options of Gymnasium's HalfCheetah-v5, see `PlanarRunner`."""
 
     xml_file: str = "half_cheetah.xml"
     ctrl_cost_weight: float = 0.1
     reset_noise_scale: float = 0.1
-
-    def draw(self, rng: np.random.Generator, drawn: Floats) -> None:
-        """Uniform numbers for positions, normal ones for velocities."""
-        rng.random(out=drawn[: self.model.nq])
-        rng.standard_normal(out=drawn[self.model.nq :])
-
-    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
-        """The file's pose and uniform noise; normal noise on velocities."""
-        noise, nq = self.reset_noise_scale, self.model.nq
-        return self.home + spread(drawn[:, :nq], noise), noise * drawn[:, nq:]
 
 
 class HalfCheetahEnv(MujocoEnv):

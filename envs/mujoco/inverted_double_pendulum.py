@@ -8,7 +8,7 @@ import numpy as np
 
 from dynenvs.envs.mujoco.look import Look, Seen, clipped, look_at_worlds, numbers, told
 from dynenvs.envs.mujoco.single import MujocoEnv
-from dynenvs.envs.mujoco.task import Floats, MujocoTask, spread
+from dynenvs.envs.mujoco.task import Floats, MujocoTask, NormalVelocities
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.memory.layout import Bytes, Ints
@@ -56,7 +56,7 @@ def _look(s: Seen) -> bool:
 
 
 @dataclass(kw_only=True, eq=False)
-class InvertedDoublePendulumTask(MujocoTask):
+class InvertedDoublePendulumTask(NormalVelocities, MujocoTask):
     """The options of Gymnasium's InvertedDoublePendulum-v5.
 
     Args:
@@ -76,16 +76,6 @@ class InvertedDoublePendulumTask(MujocoTask):
     def check(self) -> None:
         """Reward and noise are not negative."""
         self.positive("healthy_reward", "reset_noise_scale")
-
-    def draw(self, rng: np.random.Generator, drawn: Floats) -> None:
-        """Uniform numbers for positions, normal ones for velocities."""
-        rng.random(out=drawn[: self.model.nq])
-        rng.standard_normal(out=drawn[self.model.nq :])
-
-    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
-        """Upright at rest, and noise."""
-        noise, nq = self.reset_noise_scale, self.model.nq
-        return self.home + spread(drawn[:, :nq], noise), noise * drawn[:, nq:]
 
     @property
     def size(self) -> int:

@@ -146,6 +146,24 @@ class MujocoTask(ABC):
             setattr(self, name, number(getattr(self, name), name, 0.0, np.inf))
 
 
+class NormalVelocities:
+    """A task that begins at the file's pose with uniform noise, and normal noise on velocities."""
+
+    model: Model
+    home: Floats
+    reset_noise_scale: float
+
+    def draw(self, rng: np.random.Generator, drawn: Floats) -> None:
+        """Uniform numbers for positions, normal ones for velocities."""
+        rng.random(out=drawn[: self.model.nq])
+        rng.standard_normal(out=drawn[self.model.nq :])
+
+    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
+        """The pose and its noise; the noise of velocities."""
+        noise, nq = self.reset_noise_scale, self.model.nq
+        return self.home + spread(drawn[:, :nq], noise), noise * drawn[:, nq:]
+
+
 def spread(drawn: Floats, bound: float) -> Floats:
     """Numbers in [0, 1) to +-`bound`, with the bits of NumPy's `uniform`."""
     return -bound + 2.0 * bound * drawn
