@@ -11,6 +11,7 @@ import pytest
 
 from dynenvs import ModelBuilder, World, free, revolute
 from dynenvs.memory.layout import Floats
+from dynenvs.memory.records import JAMMED
 
 STEPS = 200
 
@@ -128,3 +129,42 @@ def test_a_jam_of_a_hundred_contacts_takes_few_factorisations(seed: int) -> None
         world.step(rng.normal(0.0, 3.0, world.model.nu))
     assert world.diagnostics.degraded == 0
     assert world.diagnostics.residual < 1e-9
+
+
+@pytest.mark.parametrize("turns", [0.0, 1.0])
+@pytest.mark.parametrize("shape", ["convex", "cylinder"])
+def test_what_overlaps_at_many_points_is_solved_once_a_step(shape: str, turns: float) -> None:
+    """A wheel that turns flat in its bearing, 5 mm deep, which it cannot leave.
+
+    Points that are redundant for the problem were added to it all the same, as they were deep; and
+    rims rolled on to their ends' points in round after round.
+    """
+    builder = ModelBuilder()
+    builder.box("block", "world", half_size=(0.2, 0.2, 0.1))
+    bearing = revolute("hinge", axis=(0, 0, 1), damping=0.1)
+    builder.body("wheel", parent="world", joint=bearing, mass=1.0, inertia=(0.01,) * 3)
+    if shape == "cylinder":
+        builder.cylinder("wheel", "wheel", radius=0.1, half_length=0.05, position=(0, 0, 0.145))
+    else:
+        angles = np.linspace(0.0, 2.0 * np.pi, 24, endpoint=False)
+        rim = 0.1 * np.column_stack((np.cos(angles), np.sin(angles)))
+        corners = [(x, y, z) for x, y in rim for z in (0.095, 0.195)]
+        builder.convex("wheel", "wheel", points=corners)
+    builder.pair("block", "wheel")
+    world = World(builder.build(), timestep=0.002)
+    world.v[:] = turns
+    world.step(steps=STEPS)
+    assert world.diagnostics.solves <= STEPS + 2
+    assert world.diagnostics.degraded == 0
+    assert abs(world.v[0]) <= turns
+
+
+def test_overlaps_left_alone_keep_nothing_else_in_the_ground_for_long() -> None:
+    """What no correction parts is left alone for some steps; then all that is deep is tried."""
+    world = limb(0.002, np.array([0.0, 0, 1]), 0)
+    world.step(steps=50)
+    assert 0 < world.get_state()["status"]["jammed"] <= JAMMED
+    height = world.q[2]
+    world.q[2] -= 0.002
+    world.step(steps=STEPS)
+    assert world.q[2] == pytest.approx(height, abs=1e-8)

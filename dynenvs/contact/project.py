@@ -14,6 +14,7 @@ Parts that overlap however their joints turn (limbs of a file whose shapes are t
 they are, and the others are corrected: a contact is left out for the rest of the step if only a far
 turn would part it, as its normal meets the joint's axis, or if a correction has gained next to
 nothing (`asked`).  As long as joints are beyond their stops these come first, whatever it gains.
+Where nothing but such overlaps is deep, they are left alone for JAMMED steps before the next try.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from dynenvs.contact.assembly.rows import after_contacts, first_limited, limited
 from dynenvs.contact.assembly.swing import angle_left
 from dynenvs.contact.detection.detect import (
     feature_gap,
+    has_sunk,
     is_contact,
     look_for_spots,
     number_contacts,
@@ -38,7 +40,7 @@ from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
 from dynenvs.memory.layout import Floats, Ints, Records, WorkView, WorldView
-from dynenvs.memory.records import BESIDE, FAR, HELD, SWING
+from dynenvs.memory.records import BESIDE, FAR, HELD, JAMMED, SWING
 from dynenvs.simd.elementary import asin
 
 ATTEMPTS = 5  # at most to correct positions; those after the second only while they gain
@@ -64,7 +66,11 @@ TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another
 @apart("contact", seconds=8)
 def correct_positions(w: WorldView, dt: float) -> int:
     """`project` for the contacts and rows that `w.answer` tells; 1 if it returns True, else 0."""
-    return 1 if project(w, w.answer[0].contacts, w.answer[0].rows, dt) else 0
+    count = w.answer[0].contacts
+    left_alone = begin_corrections(w, count)
+    placed = project(w, count, w.answer[0].rows, dt)
+    end_corrections(w, count, left_alone)
+    return 1 if placed else 0
 
 
 @inlined
@@ -86,7 +92,6 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
     lowest = bare
     ends = w.pose, w.pose_new
     limits = after_contacts(w.contacts, count)
-    allow_all(w.contacts, count)
     known = -1  # number of rows, `w.block`, whose factors stand in w.A
     before, pulls = math.inf, True
     for attempt in range(ATTEMPTS if rows > 0 else 0):
@@ -222,10 +227,29 @@ def scale(x: Floats, factor: float) -> None:
 
 
 @inlined
-def allow_all(contacts: Records, count: int) -> None:
-    """No contact is known to be one that no correction parts."""
+def begin_corrections(w: WorkView, count: int) -> bool:
+    """Whether overlaps that nothing parted a while ago are left alone in this step, too."""
+    left_alone = w.status[0].jammed > 0
     for i in range(count):
-        contacts[i].asked = 0.0
+        contact = w.contacts[i]
+        contact.asked = 0.0
+        if left_alone and gap_before(w.spots, contact) < -LARGE:
+            contact.asked = HELD
+    return bool(left_alone)
+
+
+@inlined
+def end_corrections(w: WorkView, count: int, left_alone: bool) -> None:
+    """Leave what has been HELD alone from now on, if nothing else was deep."""
+    status = w.status[0]
+    if left_alone:
+        status.jammed -= 1
+        return
+    held, deep = 0, 0
+    for i in range(count):
+        held += 1 if w.contacts[i].asked == HELD else 0
+        deep += 1 if w.contacts[i].asked > LARGE else 0
+    status.jammed = JAMMED if held > 0 and deep == 0 else 0
 
 
 @inlined
@@ -320,27 +344,37 @@ def stay_within_stops(dofs: Records, q: Floats, dq: Floats) -> None:
 
 @inlined
 def deepest_contact(spots: Records, contacts: Records, count: int) -> float:
-    """Gap [m] of the deepest contact at the start of the step, or 0.
-
-    A contact that was pulled back from the end of the step has its gap along the normal there: far
-    below zero where limbs have passed through each other.  So the slots' own gaps are taken.
-    """
+    """Gap [m] of the deepest contact at the start of the step, or 0."""
     deepest = 0.0
     for i in range(count):
-        k = contacts[i].slot
-        deepest = min(deepest, contacts[i].gap if k < 0 else spots[k].gap)
+        deepest = min(deepest, gap_before(spots, contacts[i]))
     return deepest
+
+
+@inlined
+def gap_before(spots: Records, contact: Any) -> float:
+    """Gap of a contact at the start of the step [m].
+
+    One that was pulled back from the end of the step has its gap along the normal there: far below
+    zero where limbs have passed through each other.  So the slots' own gaps are taken.
+    """
+    k = contact.slot
+    return float(contact.gap if k < 0 else spots[k].gap)
 
 
 @kernel
 def sound(w: WorldView, count: int) -> tuple[float, bool]:
     """Least gap [m] at the end of the step, and whether what is no contact lies below ground."""
-    # Features below ground that are not in the problem
     n, lowest = read_low(w, BURIED)
-    number_contacts(w, count)
+    listed = w.answer[0].listed
+    number_contacts(w, listed)
     buries = False
     for i in range(n):
-        buries = buries or not is_contact(w, count, w.low[i])
+        k = w.low[i]
+        if not is_contact(w, listed, k):
+            buries = True
+        elif w.numbers[k] >= count:  # redundant for the problem: no deeper than it was
+            buries = buries or has_sunk(w, w.contacts[w.numbers[k]], BURIED)
     return lowest, buries
 
 

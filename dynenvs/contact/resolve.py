@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from dynenvs.contact.assembly.impulses import apply_impulses
 from dynenvs.contact.assembly.loops import HELD, hold_loops, respect_loops
 from dynenvs.contact.assembly.more_rows import (
@@ -24,12 +26,18 @@ from dynenvs.contact.assembly.rows import (
     stop_ahead,
 )
 from dynenvs.contact.assembly.swing_rows import add_missed_swings, expect_swings, swing_rows
-from dynenvs.contact.assembly.working_set import add_sinking, choose_contacts, has_many
+from dynenvs.contact.assembly.working_set import (
+    add_sinking,
+    choose_contacts,
+    has_many,
+    swap_contacts,
+)
 from dynenvs.contact.detection.broad_phase import entry_of
 from dynenvs.contact.detection.detect import (
     add_contact,
     deepest_point,
     deepest_slot,
+    has_sunk,
     is_contact,
     locate,
     look_for_spots,
@@ -108,7 +116,6 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
             if chosen <= count:
                 break
             count = chosen
-        listed = 0
         worst = max(worst, w.answer[0].residual)
         pivots += w.answer[0].pivots
         w.status[0].solves += 1
@@ -121,13 +128,14 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
         update_poses(w, w.q_new, w.pose_new)
         if look_for_spots(w, 1, dt) != FOUND:
             return FAILED
-        found = add_missed(w, count)
+        found, listed = add_missed(w, count, listed)
         stops = add_missed_stops(w, dt) + roll_on(w, count)
         if found == count and stops == 0:
             break
         count = found
     answer = w.answer[0]
-    answer.residual, answer.pivots, answer.contacts = worst, pivots, count
+    answer.residual, answer.pivots = worst, pivots
+    answer.contacts, answer.listed = count, listed
     return status
 
 
@@ -253,41 +261,56 @@ def look_ahead(w: WorldView, count: int, ahead: float) -> None:
 
 
 @inlined
-def add_missed(w: WorldView, count: int) -> int:
+def add_missed(w: WorldView, count: int, listed: int) -> tuple[int, int]:
     """Add every candidate that is below ground at the end of the step and not in the problem.
 
-    `w.answer` tells the gap of the deepest one, or FAR where nothing is near.
+    Of those that were left out as redundant, contacts count, ..., listed - 1, what ends as deep as
+    it began is let be.  `w.answer` tells the gap of the deepest one, or FAR where nothing is near.
+    Returns both numbers.
     """
     h = w.header[0]
     n, w.answer[0].lowest = read_low(w, MISSED)
-    # Those that lie below ground at the end of the step
-    number_contacts(w, count)
-    listed = count
+    number_contacts(w, listed)
     for i in range(n):
         k, f = w.low[i], w.low[h.nk + i]
-        if is_contact(w, listed, k):
+        if is_contact(w, count, k):
             continue
-        # No room: the step is repeated with more
-        if count == h.nc:
-            w.answer[0].wanted = count + 1
-            break
-        contact = w.contacts[count]
-        # A feature against the ground: where it is now, before the step
-        if k < h.npoints:
-            measure_group(w.features, w.pose, w.gaps, f)
-            locate(w.features[f], w.pose, contact)
-            deepest = deepest_point(w.features, w.gaps, h.npoints, f)
-        # A pair of shapes: the contact found at the end, taken back to the start
-        else:
-            slot, a, b = k - h.npoints, w.features[f].body_a, w.features[f].body_b
-            after = w.broad.entry_after
-            at = entry_of(w.near, h.nnear, w.answer[0].near_after, after, f - h.npoints)
-            open_pair(w, at)
-            w.gaps[k] = pull_back(w, w.spots[h.ns + slot], a, b, contact)
-            deepest = deepest_slot(w, w.near[h.nnear + at])
-        add_contact(w, w.pose, w.gaps[k], deepest, f, k, contact)
+        if not is_contact(w, listed, k):
+            # No room: the step is repeated with more
+            if listed == h.nc:
+                w.answer[0].wanted = listed + 1
+                break
+            _add_at_end(w, f, k, w.contacts[listed])
+            w.numbers[k] = listed
+            listed += 1
+        elif not has_sunk(w, w.contacts[w.numbers[k]], MISSED):
+            continue
+        # To the others in the problem
+        at = w.numbers[k]
+        swap_contacts(w.contacts, at, count, h.nc)
+        w.numbers[w.contacts[at].candidate], w.numbers[k] = at, count
         count += 1
-    return count
+    return count, listed
+
+
+@inlined
+def _add_at_end(w: WorldView, f: int, k: int, contact: Any) -> None:
+    """Fill a contact with candidate k, of feature f, that is found at the end of the step."""
+    h = w.header[0]
+    # A feature against the ground: where it is now, before the step
+    if k < h.npoints:
+        measure_group(w.features, w.pose, w.gaps, f)
+        locate(w.features[f], w.pose, contact)
+        deepest = deepest_point(w.features, w.gaps, h.npoints, f)
+    # A pair of shapes: the contact found at the end, taken back to the start
+    else:
+        slot, a, b = k - h.npoints, w.features[f].body_a, w.features[f].body_b
+        after = w.broad.entry_after
+        at = entry_of(w.near, h.nnear, w.answer[0].near_after, after, f - h.npoints)
+        open_pair(w, at)
+        w.gaps[k] = pull_back(w, w.spots[h.ns + slot], a, b, contact)
+        deepest = deepest_slot(w, w.near[h.nnear + at])
+    add_contact(w, w.pose, w.gaps[k], deepest, f, k, contact)
 
 
 @inlined

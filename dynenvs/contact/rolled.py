@@ -7,7 +7,7 @@ on to that point, with the gap that it had at the start, and the problem is solv
 
 from __future__ import annotations
 
-from dynenvs.contact.detection.detect import set_drift
+from dynenvs.contact.detection.detect import has_sunk, set_drift
 from dynenvs.contact.detection.manifold import pull_back
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.memory.layout import WorldView
@@ -36,7 +36,7 @@ def move_rims(w: WorldView, count: int) -> int:
             continue
         spot = w.spots[h.ns + contact.slot]
         # Only the nearest points of smooth surfaces, and only those that dig in
-        if spot.edges > NEAREST or not spot.gap < -BULGE:
+        if spot.edges > NEAREST or not has_sunk(w, contact, BULGE):
             continue
         # The gap that it had at the start of the step, now at the place of the end
         a, b, deepest = contact.body_a, contact.body_b, contact.gap - contact.target

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.jit.handles import Expression
-from dynenvs.memory.records import STAGES
+from dynenvs.memory.records import JAMMED, STAGES
 
 COUNTED = "0", str(2**62)  # a counter
 # Of each whole number of a state: from, to, in the header's counts
@@ -30,6 +30,7 @@ WHOLE: dict[str, tuple[str, str]] = {
     "status.limits_active": (str(-(2**63)), str(2**63 - 1)),  # bits
     "status.cone": ("0", "1"),
     "status.stage": ("0", str(STAGES - 1)),
+    "status.jammed": ("0", str(JAMMED)),
     "status.polygon": ("0", "npolygons - 1"),
     "touched": ("0", "max(nk - 1, 0)"),
     "memory.mode": ("0", "2 * directions + 1"),

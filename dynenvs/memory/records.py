@@ -324,6 +324,7 @@ STATUS = record_type(
         ("called", "i8", (STAGES,)),
         ("solved", "i8", (STAGES,)),
         ("stage", "i8"),  # which of them gave the last answer to a problem in rows
+        ("jammed", "i8"),  # steps in which overlaps that no correction parts are left alone
         ("pivots", "i8"),
         ("degraded", "i8"),
         ("failed", "i8"),
@@ -470,6 +471,7 @@ CONTACT = record_type(
     ]
 )
 HELD = -1.0
+JAMMED = 15  # steps after which it is tried again
 
 # What the solver of many bodies works on (`dynenvs.memory.sparse_view`): trees of bodies,
 # constraints on one tree or between two, and islands of trees that touch.
@@ -609,7 +611,8 @@ ANSWER = record_type(
         ("residual", "f8"),
         ("pivots", "i8"),
         ("sweeps", "i8"),  # of Newton's method
-        ("contacts", "i8"),
+        ("contacts", "i8"),  # of the problem
+        ("listed", "i8"),  # and those found redundant for it, which follow them
         ("rows", "i8"),
         ("dry", "i8"),  # the first row of dry joints, which come last
         # Largest opening of a loop at the start of a part of a step, and at its end [m, rad], and

@@ -52,7 +52,7 @@ def choose_contacts(w: WorldView, count: int, dt: float) -> int:
         # Few: all of them
         if last - first <= few:
             for i in range(first, last):
-                _swap(w.contacts, i, front, w.header[0].nc)
+                swap_contacts(w.contacts, i, front, w.header[0].nc)
                 front += 1
         else:
             front = _choose(w, first, last, front, dt)
@@ -74,7 +74,7 @@ def _choose(w: WorldView, first: int, last: int, front: int, dt: float) -> int:
         end = _end(w, w.contacts[i], w.v_free, dt)
         if end < least:
             deepest, least = i, end
-    _swap(w.contacts, deepest, front, spare)
+    swap_contacts(w.contacts, deepest, front, spare)
     # What stood at `front` is now at `deepest`: all others stand between first and last, maybe with
     # some that were left out of groups before
     front += 1
@@ -83,12 +83,12 @@ def _choose(w: WorldView, first: int, last: int, front: int, dt: float) -> int:
     for i in range(low, last):
         pressed = w.memory[w.contacts[i].candidate].mode != OPEN
         if pressed and w.contacts[i].group == group:
-            _swap(w.contacts, i, front, spare)
+            swap_contacts(w.contacts, i, front, spare)
             front += 1
     # None did: a group that is new spans its patch by contacts far apart
     if front == begin + 1:
         while front < begin + FEW:
-            _swap(w.contacts, _farthest(w.contacts, begin, front, low, last), front, spare)
+            swap_contacts(w.contacts, _farthest(w.contacts, begin, front, low, last), front, spare)
             front += 1
             low = max(low, front)
     return front
@@ -126,7 +126,7 @@ def _farthest(contacts: Records, begin: int, front: int, low: int, last: int) ->
 
 
 @inlined
-def _swap(contacts: Records, first: int, second: int, spare: int) -> None:
+def swap_contacts(contacts: Records, first: int, second: int, spare: int) -> None:
     """Exchange two contacts; `spare`: number of one that is scratch."""
     if first != second:
         contacts[spare] = contacts[first]
@@ -159,6 +159,6 @@ def add_sinking(w: WorldView, chosen: int, count: int, floor: float, dt: float) 
             deeper = other.slip < own.slip or (other.slip == own.slip and k < i)
             worst = worst and not (other.group == own.group and deeper)
         if worst and w.contacts[i].slip < allowed:
-            _swap(w.contacts, i, chosen, w.header[0].nc)
+            swap_contacts(w.contacts, i, chosen, w.header[0].nc)
             chosen += 1
     return chosen

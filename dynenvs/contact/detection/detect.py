@@ -21,6 +21,7 @@ from dynenvs.memory.layout import Floats, ModelView, Records, StateView, WorkVie
 from dynenvs.memory.records import CONTACT, FAR, FEATURE, HALF_SPACE, MARGIN, POSE, SEEN, SPOT
 
 CLEAR = 2.0 * MARGIN  # what stays farther away is none of them, whatever rounding says
+ROUNDED = 1.0001  # times as deep as it was: the same depth, with what is not linear about a step
 
 
 @inlined
@@ -162,6 +163,19 @@ def is_contact(w: WorkView, count: int, candidate: int) -> bool:
     """Whether a candidate is among the contacts.  `w.numbers` holds rubbish for all others."""
     i = w.numbers[candidate]
     return bool(i >= 0 and i < count and w.contacts[i].candidate == candidate)
+
+
+@inlined
+def has_sunk(w: WorkView, contact: Any, depth: float) -> bool:
+    """Whether a contact ends the step deeper below ground, by more than `depth` [m], than it began.
+
+    What began deep is let be as deep, but for rounding: the correction of positions lifts it.
+    """
+    if contact.slot < 0:
+        gap = feature_gap(w.features[contact.source], w.pose_new)
+    else:
+        gap = w.spots[w.header[0].ns + contact.slot].gap
+    return bool(gap < ROUNDED * min(0.0, contact.gap) - depth)
 
 
 @inlined

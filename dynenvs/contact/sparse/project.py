@@ -22,9 +22,10 @@ from dynenvs.contact.project import (
     PUSH_OUT,
     ROUNDOFF,
     SMALL,
-    allow_all,
     bears,
+    begin_corrections,
     deepest_contact,
+    end_corrections,
     gap_at_end,
     hold_deep,
     hold_if_unmovable,
@@ -58,7 +59,15 @@ PASSES = 2  # of multipliers
 def project_sparse(w: WorldView, dt: float) -> int:
     """Correct `w.q_new`, and `w.pose_new`, after `solve_sparse`; arguments and answer as of
     `dynenvs.contact.project.correct_positions`."""
-    scene = w.scene
+    left_alone = begin_corrections(w, w.answer[0].contacts)
+    placed = _project(w, w.scene, dt)
+    end_corrections(w, w.answer[0].contacts, left_alone)
+    return 1 if placed else 0
+
+
+@inlined
+def _project(w: WorldView, scene: SparseView, dt: float) -> bool:
+    """As `dynenvs.contact.project.project`."""
     count, n = w.answer[0].contacts, w.answer[0].rows
     # The velocity along each constraint's rows: where the step was to lead it
     for k in range(w.header[0].nv):
@@ -72,7 +81,6 @@ def project_sparse(w: WorldView, dt: float) -> int:
     lowest = bare = w.answer[0].lowest
     floating, corrected = begin_momentum(w, scene), False
     before, pulls = math.inf, True
-    allow_all(w.contacts, count)
     # Newton's method on the constraints' errors, as long as each round lessens them
     for attempt in range(ATTEMPTS):
         worst, beyond = _mark_errors(w, scene, n, dt, before, pulls)
@@ -122,13 +130,13 @@ def project_sparse(w: WorldView, dt: float) -> int:
                     continue
                 integrate(w, w.q, w.v_new, dt, w.q_new)
                 update_poses(w, w.q_new, w.pose_new)
-                return 1 if bare >= least else 0
+                return bare >= least
         if last:
             break
     # What floats keeps its momentum
     if floating > 0 and corrected:
         restore_momentum(w, scene)
-    return 1 if lowest >= least else 0
+    return lowest >= least
 
 
 @inlined
