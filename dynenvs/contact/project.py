@@ -58,7 +58,8 @@ LEVER = 0.05  # ... and what the largest error asks for at this distance from an
 AT_STOP = 1e-12  # what a correction onto a stop may be off by [rad, m]
 HOLDS = 2  # corrections that were in vain, after which nothing deep is corrected any more
 HALF_TURN = 3.0  # of a coordinate [rad, m]
-GAIN = 0.1  # of what a correction was to gain: one that gains less does not part anything
+# Shares of what a correction was to gain: less does not part anything, more has nearly done so
+GAIN, MOST = 0.1, 0.9
 TINY = 1e-300  # in place of no correction at all, which is divided by
 TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
 
@@ -149,11 +150,8 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
         # Slots are looked at anew only where their gaps will be read
         if w.header[0].ns > 0 and (look or not last):
             look_for_spots(w, 1, dt)
-        if (
-            look
-            and within
-            and hold_unmoved(w, count, share * min(worst, PUSH_OUT) / worst, attempt)
-        ):
+        share *= min(worst, PUSH_OUT) / worst
+        if look and within and hold_unmoved(w, count, share, attempt):
             take_back(w, dq, dt)
             before = math.inf
             continue
@@ -161,7 +159,7 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
             # Deeper than it was without any correction: all of it is taken back
             lowest, buries = sound(w, count)
             if buries or lowest < min(bare, least):
-                if within and hold_deep(w.contacts, count):
+                if within and hold_worse(w, count, share):
                     take_back(w, dq, dt)
                     before, lowest = math.inf, bare
                     continue
@@ -286,27 +284,47 @@ def hold_unmoved(w: WorkView, count: int, share: float, attempt: int) -> bool:
     """Leave out contacts that a correction has not parted; returns whether there are any.
 
     share: of their errors, that was to be corrected
-    From attempt HOLDS on all that are deep go with them: there must be time for the others.
+    From attempt HOLDS on all go with them that are not nearly corrected: there must be time for the
+    others.
     """
+    found = _hold_below(w, count, share, GAIN)
+    if found and attempt >= HOLDS:
+        _hold_below(w, count, share, MOST)
+    return found
+
+
+@inlined
+def hold_worse(w: WorkView, count: int, share: float) -> bool:
+    """Leave out what may have carried others deeper; returns whether there is anything.
+
+    What a correction has not nearly corrected; the deepest, if that is nothing.
+    """
+    return _hold_below(w, count, share, MOST) or _hold_deepest(w.contacts, count)
+
+
+@inlined
+def _hold_below(w: WorkView, count: int, share: float, gain: float) -> bool:
+    """Leave out deep contacts that gained less of `share` of their errors than that."""
     found = False
     for i in range(count):
         contact = w.contacts[i]
         if contact.asked > LARGE:
             _, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
-            if gap - contact.before < GAIN * share * contact.asked:
+            if gap - contact.before < gain * share * contact.asked:
                 contact.asked = HELD
                 found = True
-    if found and attempt >= HOLDS:
-        hold_deep(w.contacts, count)
     return found
 
 
 @inlined
-def hold_deep(contacts: Records, count: int) -> bool:
-    """Leave out all contacts that take far corrections; returns whether there are any."""
+def _hold_deepest(contacts: Records, count: int) -> bool:
+    """Leave out those that take the farthest corrections; returns whether there are any."""
+    most = LARGE
+    for i in range(count):
+        most = max(most, contacts[i].asked)
     found = False
     for i in range(count):
-        if contacts[i].asked > LARGE:
+        if contacts[i].asked > max(LARGE, 0.5 * most):
             contacts[i].asked = HELD
             found = True
     return found
@@ -414,7 +432,7 @@ def _contact_errors(
         holds, gap = gap_at_end(features, spots, poses_new, contact)
         held = contact.asked == HELD
         contact.asked = HELD if held else 0.0
-        if held or not holds:
+        if held or not holds or not errors.G[r, r] > 0.0:
             continue
         # What the velocities announced: no less than touching
         announced = max(0.0, contact.gap + dt * errors.speeds[r])

@@ -18,12 +18,13 @@ from dynenvs.jit.compiled import inlined, kernel, merged
 from dynenvs.kinematics.spatial import dot3
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats, Ints, Records, WorkView
-from dynenvs.memory.records import STOPS
+from dynenvs.memory.records import FREE, STOPS
 from dynenvs.simd.vectors import add_multiple, add_outer
 
 SLIP = 1e-8  # predicted slip that turns the first direction; slower is called sticking [m/s]
 # Limits this far away are part of the problem, beyond what the velocity predicts: pushes change it
 REACH = 0.05  # [rad, m]
+LEVER = 1e-13  # of a normal about a joint's axis; less is rounding [m]
 TOUCH = 1e-8  # gap up to which parts meet in an impact, which takes no time [m, rad]
 
 
@@ -142,6 +143,25 @@ def _add_point_rows(
     return un, u1, u2
 
 
+@inlined
+def may_be_stuck(bodies: Records, contact: Any) -> bool:
+    """Whether a contact could be one that no coordinate parts: not one of a free body's alone."""
+    return bool(contact.body_b > 0 or bodies[bodies[contact.body_a].root].joint != FREE)
+
+
+@inlined
+def is_rounding(J: Floats, row: int, size: int) -> bool:
+    """Whether a normal's row is zero but for rounding: no coordinate parts that contact.
+
+    A bearing is such a contact, whose normal meets the axis.  Any impulse would solve its row, and
+    bound its friction by nothing; it gets none.
+    """
+    largest = 0.0
+    for j in range(size):
+        largest = max(largest, abs(J[row, j]))
+    return largest < LEVER
+
+
 @merged
 def reference_tangents(contact: Any, planar: bool) -> None:
     """Tangents by the world's axes: t1 in the x-z plane (or nearest to x), t2 = n x t1."""
@@ -243,6 +263,11 @@ def contact_rows(
                 sign = 1.0 if side == 0 else -1.0
                 a, b, c = _add_point_rows(tree, body, origin, contact, sign, v, rows)
                 un, u1, u2 = un + a, u1 + b, u2 + c
+        if may_be_stuck(tree.bodies, contact) and is_rounding(J, r, nv):
+            for k in range(r, r + 1 + contact.tangents):
+                for j in range(nv):
+                    J[k, j] = 0.0
+            un = u1 = u2 = 0.0
         # Right-hand sides: the velocity that closes the gap, and what belts add
         bias[r] = un + closing_speed(contact.target, dt)
         if contact.drifts:

@@ -13,6 +13,8 @@ from dynenvs.contact.assembly.rows import (
     SLIP,
     closing_speed,
     is_limit_near,
+    is_rounding,
+    may_be_stuck,
     reference_tangents,
     stop_ahead,
 )
@@ -128,6 +130,10 @@ def _pose_contact(w: WorldView, scene: SparseView, index: int, planar: bool, dt:
         _add_side(w, scene, contact.body_b, contact, -1.0, 6 * index + 3)
     if c.a < 0:
         _swap_sides(scene.J, c, index)
+    if may_be_stuck(w.bodies, contact) and _is_stuck(scene, c, index):
+        for r in range(6):
+            for k in range(scene.J.shape[1]):
+                scene.J[6 * index + r, k] = 0.0
     # Predicted velocities, for the slip and the scale; `_keep_offset` leaves what is no J v
     for r in range(3):
         scene.bias[index, r] = row_velocity(scene, index, r, scene.free)
@@ -184,6 +190,15 @@ def _add_side(
         if contact.tangents > 1:
             scene.J[row + 2, k] += t2[0] * vx + t2[1] * vy + t2[2] * vz
         j = w.dofs[j].parent
+
+
+@inlined
+def _is_stuck(scene: SparseView, constraint: Any, index: int) -> bool:
+    """Whether no coordinate of either side parts a contact."""
+    stuck = is_rounding(scene.J, 6 * index, scene.trees[constraint.a].nv)
+    if constraint.b >= 0:
+        stuck = stuck and is_rounding(scene.J, 6 * index + 3, scene.trees[constraint.b].nv)
+    return bool(stuck)
 
 
 @inlined

@@ -27,9 +27,9 @@ from dynenvs.contact.project import (
     deepest_contact,
     end_corrections,
     gap_at_end,
-    hold_deep,
     hold_if_unmovable,
     hold_unmoved,
+    hold_worse,
     largest,
     scale,
     share_of,
@@ -113,18 +113,15 @@ def _project(w: WorldView, scene: SparseView, dt: float) -> bool:
         update_poses(w, w.q_new, w.pose_new)
         if w.header[0].ns > 0 and (look or not last):
             look_for_spots(w, 1, dt)
-        if (
-            look
-            and within
-            and hold_unmoved(w, count, share * min(worst, PUSH_OUT) / worst, attempt)
-        ):
+        share *= min(worst, PUSH_OUT) / worst
+        if look and within and hold_unmoved(w, count, share, attempt):
             take_back(w, dq, dt)
             before = math.inf
             continue
         if look:
             lowest, buries = sound(w, count)
             if buries or lowest < min(bare, least):
-                if within and hold_deep(w.contacts, count):
+                if within and hold_worse(w, count, share):
                     take_back(w, dq, dt)
                     before, lowest = math.inf, bare
                     continue
@@ -188,7 +185,7 @@ def _mark_errors(
         holds, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
         held = contact.asked == HELD
         contact.asked = HELD if held else 0.0
-        if held or not holds:
+        if held or not holds or not scene.G[i, 0] > 0.0:
             continue
         announced = max(0.0, contact.gap + dt * scene.trial[i, 0])
         if not bears(contact, scene.G[i, 0], announced, dt):
