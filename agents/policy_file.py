@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from dynenvs.envs.mujoco.task import MujocoTask
 
 NOTE = "dynenvs.json"
+MOST_WORDS = 50_000_000  # of what a zip says of itself [bytes]; usually some 20,000
 # What a spoilt zip, or words in it that are not what they should be, may raise
 BROKEN = (
     zipfile.BadZipFile,
@@ -92,9 +93,9 @@ def read_note(path: Path) -> dict[str, Any]:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             whole = "data" in names and "policy.pth" in names
-            note = {"algorithm": _algorithm(json.loads(archive.read("data")))} if whole else {}
+            note = {"algorithm": _algorithm(_words(archive, "data"))} if whole else {}
             if NOTE in names:
-                note.update(json.loads(archive.read(NOTE)))
+                note.update(_words(archive, NOTE))
     except BROKEN:
         raise ValueError(f"{str(path)!r} is no zip file of a policy, or a broken one") from None
     if not whole:
@@ -179,6 +180,17 @@ def _load_zip(path: Path, **options: Any) -> BaseAlgorithm:
             f"stable-baselines3 {stable_baselines3.__version__} cannot load {str(path)!r}: "
             f"{str(error).partition('. ')[0] or type(error).__name__}"
         ) from error
+
+
+def _words(archive: zipfile.ZipFile, name: str) -> Any:
+    """The JSON of a member; a megabyte of a zip may be a thousand of them when unpacked.
+
+    Raises:
+        ValueError: it is none, or too long.
+    """
+    if archive.getinfo(name).file_size > MOST_WORDS:
+        raise ValueError(f"{name!r} is too long")
+    return json.loads(archive.read(name))
 
 
 def _algorithm(data: dict[str, Any]) -> str:

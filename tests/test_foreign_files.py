@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
+import tracemalloc
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -95,3 +97,23 @@ def test_nobody_is_warned_of_what_runs_no_code(capsys: pytest.CaptureFixture[str
     warn_of_code(shipped_file(PENDULUM, "ppo"))
     warn_of_code(Path("elsewhere") / shipped_file(PENDULUM, "ppo").name)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["data", "dynenvs.json"])
+def test_what_a_zip_says_of_itself_is_short(name: str, tmp_path: Path) -> None:
+    """A hundred kilobytes of a stranger's were unpacked to a hundred megabytes, and more."""
+    pytest.importorskip("stable_baselines3")
+    from dynenvs.agents.policy_file import MOST_WORDS, read_note
+
+    file = tmp_path / "best.zip"
+    members = {"data": b"{}", "policy.pth": b"", "dynenvs.json": b"{}"}
+    members[name] = b"{}" + b" " * MOST_WORDS
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, content in members.items():
+            archive.writestr(member, content)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="is no zip file of a policy, or a broken one"):
+        read_note(file)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1e6
