@@ -20,6 +20,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 
 import dynenvs
 from dynenvs.agents.files import SUFFIX, shipped_file, warn_of_code
+from dynenvs.agents.names import registered
 from dynenvs.agents.policy_card import load_card, read_card
 from dynenvs.agents.policy_network import algorithm_class
 from dynenvs.files import written_whole
@@ -120,7 +121,7 @@ def load_model(
     """
     note = read_note(path)
     made_for = note.get("env_id", env_id)
-    if made_for != env_id:
+    if str(made_for).rpartition(":")[2] != env_id.rpartition(":")[2]:
         raise ValueError(f"{str(path)!r} is a policy for {made_for}, not for {env_id}")
     options.setdefault("device", "cpu")
     read = load_card if path.suffix == SUFFIX else _load_zip
@@ -162,7 +163,7 @@ def load_policy(what: str | Path, env_id: str | None = None) -> BaseAlgorithm:
             f"{str(what)!r} is no {SUFFIX} file, nor a policy that ships for {env_id}; zips run "
             "code: `dynenvs export-policy --safetensors` makes such a file of one that you trust"
         )
-    return load_model(path, env_id or read_card(path)["env_id"])
+    return load_model(path, env_id or registered(read_card(path)["env_id"], repr(str(path))))
 
 
 def _load_zip(path: Path, **options: Any) -> BaseAlgorithm:

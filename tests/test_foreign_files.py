@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tempfile
 import tracemalloc
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from gymnasium.envs.registration import EnvSpec
 
 from dynenvs.agents.evaluation.actors import actor
 from dynenvs.agents.files import shipped_file, warn_of_code
@@ -117,3 +119,57 @@ def test_what_a_zip_says_of_itself_is_short(name: str, tmp_path: Path) -> None:
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert most < 1e6
+
+
+@pytest.fixture
+def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An id that Gymnasium would import a module for, which lies beside the files."""
+    (tmp_path / "beside_the_file.py").write_text("raise AssertionError('this has run')")
+    monkeypatch.syspath_prepend(tmp_path)
+    return "beside_the_file:Any-v0"
+
+
+def test_no_module_that_a_card_names_is_imported(foreign: str, tmp_path: Path) -> None:
+    """In the place of the environment's name: `gym.make` ran it."""
+    pytest.importorskip("stable_baselines3")
+    from safetensors.numpy import load_file, save_file
+
+    from dynenvs.agents import load_policy
+    from dynenvs.agents.learn.export_policy import export_policy
+    from dynenvs.agents.learn.export_tensors import export_tensors
+    from dynenvs.agents.policy_card import read_card
+
+    ships = shipped_file(PENDULUM, "dagger")
+    for env_id in (foreign, "Any-v0"):
+        file = tmp_path / "best.safetensors"
+        card = {**read_card(ships), "env_id": env_id}
+        save_file(load_file(ships), file, {"dynenvs": json.dumps(card)})
+        for read in (load_policy, export_policy, export_tensors):
+            with pytest.raises(ValueError, match=f"{env_id}, which is not registered"):
+                read(str(file))
+
+
+def test_no_module_that_a_dataset_names_is_imported(foreign: str, tmp_path: Path) -> None:
+    pytest.importorskip("minari")
+    from dynenvs.agents.data.replay import replay
+    from dynenvs.agents.data.starts import make_starts
+
+    spec = EnvSpec(id=foreign, entry_point="beside_the_file:Any")
+    dataset: Any = SimpleNamespace(id="a/b-v0", env_spec=spec)
+    for read in (replay, lambda dataset: make_starts(dataset, tmp_path / "a.npz")):
+        with pytest.raises(ValueError, match=r"'a/b-v0' is of the environment .*not registered"):
+            read(dataset)
+
+
+def test_an_id_with_its_module_is_the_same(tmp_path: Path) -> None:
+    """What a user's own module has registered: its policies name both."""
+    pytest.importorskip("stable_baselines3")
+    from safetensors.numpy import load_file, save_file
+
+    from dynenvs.agents import load_policy
+    from dynenvs.agents.policy_card import read_card
+
+    ships = shipped_file(PENDULUM, "dagger")
+    card = {**read_card(ships), "env_id": f"dynenvs:{PENDULUM}"}
+    save_file(load_file(ships), tmp_path / "best.safetensors", {"dynenvs": json.dumps(card)})
+    assert load_policy(tmp_path / "best.safetensors").action_space.shape == (2,)
