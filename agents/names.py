@@ -50,6 +50,27 @@ def environment_id(name: str) -> str:
     return env_id
 
 
+def registered(env_id: str, source: str) -> str:
+    """The id by which a file names an environment, if it is registered already.
+
+    Gymnasium imports what stands before a colon in an id: a file's word is not followed there.
+
+    Args:
+        env_id: the file's.
+        source: which file, for the message.
+
+    Raises:
+        ValueError: no such environment.
+    """
+    name = env_id.rpartition(":")[2]
+    if name not in registry:
+        raise ValueError(
+            f"{source} is of the environment {env_id:.100}, which is not registered: import what "
+            "registers it first, if you trust that"
+        )
+    return name
+
+
 def own_environment(name: str, command: str, why_not: str) -> str:
     """The id of an environment, for a command that does not take Gymnasium's MuJoCo tasks.
 

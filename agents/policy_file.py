@@ -20,6 +20,7 @@ from stable_baselines3.common.base_class import BaseAlgorithm
 
 import dynenvs
 from dynenvs.agents.files import SUFFIX, shipped_file, warn_of_code
+from dynenvs.agents.names import registered
 from dynenvs.agents.policy_card import load_card, read_card
 from dynenvs.agents.policy_network import algorithm_class
 from dynenvs.files import written_whole
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from dynenvs.envs.mujoco.task import MujocoTask
 
 NOTE = "dynenvs.json"
+MOST_WORDS = 50_000_000  # of what a zip says of itself [bytes]; usually some 20,000
 # What a spoilt zip, or words in it that are not what they should be, may raise
 BROKEN = (
     zipfile.BadZipFile,
@@ -92,9 +94,9 @@ def read_note(path: Path) -> dict[str, Any]:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
             whole = "data" in names and "policy.pth" in names
-            note = {"algorithm": _algorithm(json.loads(archive.read("data")))} if whole else {}
+            note = {"algorithm": _algorithm(_words(archive, "data"))} if whole else {}
             if NOTE in names:
-                note.update(json.loads(archive.read(NOTE)))
+                note.update(_words(archive, NOTE))
     except BROKEN:
         raise ValueError(f"{str(path)!r} is no zip file of a policy, or a broken one") from None
     if not whole:
@@ -119,7 +121,7 @@ def load_model(
     """
     note = read_note(path)
     made_for = note.get("env_id", env_id)
-    if made_for != env_id:
+    if str(made_for).rpartition(":")[2] != env_id.rpartition(":")[2]:
         raise ValueError(f"{str(path)!r} is a policy for {made_for}, not for {env_id}")
     options.setdefault("device", "cpu")
     read = load_card if path.suffix == SUFFIX else _load_zip
@@ -161,7 +163,7 @@ def load_policy(what: str | Path, env_id: str | None = None) -> BaseAlgorithm:
             f"{str(what)!r} is no {SUFFIX} file, nor a policy that ships for {env_id}; zips run "
             "code: `dynenvs export-policy --safetensors` makes such a file of one that you trust"
         )
-    return load_model(path, env_id or read_card(path)["env_id"])
+    return load_model(path, env_id or registered(read_card(path)["env_id"], repr(str(path))))
 
 
 def _load_zip(path: Path, **options: Any) -> BaseAlgorithm:
@@ -179,6 +181,17 @@ def _load_zip(path: Path, **options: Any) -> BaseAlgorithm:
             f"stable-baselines3 {stable_baselines3.__version__} cannot load {str(path)!r}: "
             f"{str(error).partition('. ')[0] or type(error).__name__}"
         ) from error
+
+
+def _words(archive: zipfile.ZipFile, name: str) -> Any:
+    """The JSON of a member; a megabyte of a zip may be a thousand of them when unpacked.
+
+    Raises:
+        ValueError: it is none, or too long.
+    """
+    if archive.getinfo(name).file_size > MOST_WORDS:
+        raise ValueError(f"{name!r} is too long")
+    return json.loads(archive.read(name))
 
 
 def _algorithm(data: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import math
+import reprlib
 from typing import Any
 
 import gymnasium as gym
@@ -89,8 +90,8 @@ def chosen(name: Any, known: Any, what: str) -> str:
 
 
 def shortly(value: Any) -> str:
-    """A value as a message shows it."""
-    text = repr(value)
+    """A value as a message shows it; of lists in lists, which YAML can share, a part alone."""
+    text = reprlib.repr(value) if isinstance(value, list | dict) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,34 @@ def test_usual_counts_are_carried_over() -> None:
     copies = f'<replicate count="3" offset="1 0 0">{BALL}</replicate>'
     assert dynenvs.load(scene(body=copies)).nv == 18
     assert len(dynenvs.load(scene('<size nkey="0" nuserdata="12"/>')).geoms) == 1
+
+
+def test_many_geoms_of_one_body_take_little_memory() -> None:
+    """All 8 million pairs were looked at at once, with 2 GB; those of 20,000 never were."""
+    geoms = "".join(f'<geom size="0.1" pos="{k} 0 0"/>' for k in range(4000))
+    tracemalloc.start()
+    try:
+        model = dynenvs.load(scene(body=f"<body><freejoint/>{geoms}</body>"))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert len(model.geoms) == 4000
+    assert model.header.nf == 0
+    assert most < 2e8
+
+
+def test_pairs_are_the_same_however_few_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With pairs that are asked for, left out, and told apart by bits."""
+    bodies = "".join(
+        f'<body name="b{k}" pos="{k} 0 0"><freejoint/><geom name="a{k}" size="0.1"/>'
+        f'<geom name="c{k}" size="0.1" contype="{1 + k % 2}"/></body>'
+        for k in range(6)
+    )
+    said = '<contact><pair geom1="a0" geom2="c0"/><exclude body1="b1" body2="b2"/></contact>'
+    text = f"<mujoco><worldbody>{bodies}</worldbody>{said}</mujoco>"
+    whole = dynenvs.load(text).packed.tobytes()
+    monkeypatch.setattr("dynenvs.model.importing.shapes.PAIRS_AT_ONCE", 1)
+    assert dynenvs.load(text).packed.tobytes() == whole
 
 
 @pytest.mark.parametrize("between", [False, True])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,18 @@ import numpy as np
 import pytest
 
 import dynenvs
-from dynenvs import Model, ModelBuilder, ModelError, World, Worlds, free, revolute
-from dynenvs.model.pairs import MOST_CROSSED
+from dynenvs import (
+    Model,
+    ModelBuilder,
+    ModelError,
+    SimulationError,
+    World,
+    Worlds,
+    free,
+    revolute,
+)
+from dynenvs.model.pairs import MOST_CROSSED, collect_contacts
+from dynenvs.simulation.worlds import WorldsError
 
 HUGE, TINY = 1e300, 1e-300
 
@@ -180,3 +191,68 @@ def test_a_step_without_a_solution_says_so_in_one_line() -> None:
     with pytest.raises(dynenvs.SimulationError) as caught:
         world.step(steps=50)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("field", ["v", "wrench"])
+@pytest.mark.parametrize("many", [False, True])
+def test_what_would_go_absurdly_far_has_no_step(field: str, many: bool) -> None:
+    """Boxes over hills at 1e16 m/s and rad/s, or pushed by 1e18 N: steps took minutes."""
+    builder = ModelBuilder().height_field("hills", heights=np.zeros((4, 4)), half_size=(3.0, 3.0))
+    for i in range(5):
+        builder.body(f"a{i}", joint=free(position=(0.3 * i, 0.0, 0.1)), density=500.0)
+        builder.box(f"a{i}", f"a{i}", half_size=(0.1, 0.1, 0.1))
+    made = builder.build()
+    worlds = Worlds(made, 2) if many else World(made)
+    state = worlds.get_state()
+    (state[1:] if many else state)[field] = {"v": 1e16, "wrench": 1e18}[field]
+    worlds.set_state(state)
+    with pytest.raises(SimulationError, match="more than 100000") as caught:
+        worlds.step()
+    assert len(str(caught.value).splitlines()) == 1
+    if isinstance(caught.value, WorldsError):
+        assert caught.value.worlds.tolist() == [1]
+
+
+def test_what_is_only_fast_has_one() -> None:
+    """A bullet by ten thousand metres in a step of a second."""
+    world = World(model(), timestep=1.0)
+    world.v[0] = 1e4
+    world.step()
+    assert world.q[0] == 1e4
+
+
+def test_geoms_that_never_touch_take_no_memory() -> None:
+    """4,000 balls of one body have 8 million pairs, which took 700 MB; 20,000 took all there is."""
+    builder = ModelBuilder().body("a", joint=free(), density=1.0)
+    for k in range(4000):
+        builder.sphere(f"g{k}", "a", radius=0.1, position=(k, 0.0, 0.0))
+    bodies, geoms, _ = builder.sorted_parts()
+    tracemalloc.start()
+    contacts = collect_contacts(bodies, geoms, {})
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert contacts.at_once == 0
+    assert most < 5e7
+
+
+def test_more_pairs_than_there_is_memory_for_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dynenvs.model.pairs.MOST_PAIRS", 5)
+    builder = ModelBuilder()
+    for name in "abc":
+        builder.body(name, joint=free(), density=1.0).sphere(name, name, radius=1.0)
+    assert builder.build().header.nf == 3
+    builder.body("d", joint=free(), density=1.0).sphere("d", "d", radius=1.0)
+    with pytest.raises(ModelError, match="more than 5 pairs of the 4 geoms could touch"):
+        builder.build()
+
+
+@pytest.mark.parametrize("bad", [0, 62, 63, 64, 149])
+def test_all_parts_of_a_large_tree_are_looked_at(bad: int) -> None:
+    """One link of 150 has no inertia about its joint's axis."""
+    builder = ModelBuilder().body("base", joint=free(), mass=1.0, inertia=(1.0, 1.0, 1.0))
+    for k in range(150):
+        inertia = (1.0, 1.0, 0.0 if k == bad else 1.0)
+        joint = revolute(axis=(0.0, 0.0, 1.0))
+        builder.body(f"link {k}", parent="base", joint=joint, mass=1.0, inertia=inertia)
+    with pytest.raises(ModelError, match=f"'link {bad}': its revolute joint allows a motion"):
+        builder.build()

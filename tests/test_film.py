@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from itertools import accumulate, pairwise
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from pictures import delays
 from PIL import Image
 from rich.console import Console
 
-from dynenvs.agents.evaluation import demo, film
+from dynenvs.agents.evaluation import demo
 from dynenvs.agents.evaluation.film import LEAST, NEAR, Film, hundredths
 
 Picture = NDArray[np.uint8]
@@ -121,13 +122,22 @@ def test_a_film_is_written_whole_or_not_at_all(
         raise OSError("disk full")
 
     with monkeypatch.context() as patched:
-        patched.setattr(film.os, "replace", fail)
+        patched.setattr("dynenvs.files.os.replace", fail)
         with pytest.raises(OSError, match="disk full"):
             written(path, [0.0, 0.04, 0.08], 0.12)
     assert path.read_bytes() == b"before"
     assert [file.name for file in tmp_path.iterdir()] == ["film.gif"]
     written(path, [0.0, 0.04, 0.08], 0.12)
     assert len(delays(path)) == 3
+
+
+def test_who_may_see_a_film_is_up_to_the_umask(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        written(tmp_path / "film.gif", [0.0, 0.04, 0.08], 0.12)
+    finally:
+        os.umask(before)
+    assert (tmp_path / "film.gif").stat().st_mode & 0o777 == 0o600
 
 
 @pytest.mark.thorough

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import tempfile
+import tracemalloc
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from gymnasium.envs.registration import EnvSpec
 
 from dynenvs.agents.evaluation.actors import actor
 from dynenvs.agents.files import shipped_file, warn_of_code
@@ -95,3 +99,77 @@ def test_nobody_is_warned_of_what_runs_no_code(capsys: pytest.CaptureFixture[str
     warn_of_code(shipped_file(PENDULUM, "ppo"))
     warn_of_code(Path("elsewhere") / shipped_file(PENDULUM, "ppo").name)
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["data", "dynenvs.json"])
+def test_what_a_zip_says_of_itself_is_short(name: str, tmp_path: Path) -> None:
+    """A hundred kilobytes of a stranger's were unpacked to a hundred megabytes, and more."""
+    pytest.importorskip("stable_baselines3")
+    from dynenvs.agents.policy_file import MOST_WORDS, read_note
+
+    file = tmp_path / "best.zip"
+    members = {"data": b"{}", "policy.pth": b"", "dynenvs.json": b"{}"}
+    members[name] = b"{}" + b" " * MOST_WORDS
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        for member, content in members.items():
+            archive.writestr(member, content)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match="is no zip file of a policy, or a broken one"):
+        read_note(file)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 1e6
+
+
+@pytest.fixture
+def foreign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """An id that Gymnasium would import a module for, which lies beside the files."""
+    (tmp_path / "beside_the_file.py").write_text("raise AssertionError('this has run')")
+    monkeypatch.syspath_prepend(tmp_path)
+    return "beside_the_file:Any-v0"
+
+
+def test_no_module_that_a_card_names_is_imported(foreign: str, tmp_path: Path) -> None:
+    """In the place of the environment's name: `gym.make` ran it."""
+    pytest.importorskip("stable_baselines3")
+    from safetensors.numpy import load_file, save_file
+
+    from dynenvs.agents import load_policy
+    from dynenvs.agents.learn.export_policy import export_policy
+    from dynenvs.agents.learn.export_tensors import export_tensors
+    from dynenvs.agents.policy_card import read_card
+
+    ships = shipped_file(PENDULUM, "dagger")
+    for env_id in (foreign, "Any-v0"):
+        file = tmp_path / "best.safetensors"
+        card = {**read_card(ships), "env_id": env_id}
+        save_file(load_file(ships), file, {"dynenvs": json.dumps(card)})
+        for read in (load_policy, export_policy, export_tensors):
+            with pytest.raises(ValueError, match=f"{env_id}, which is not registered"):
+                read(str(file))
+
+
+def test_no_module_that_a_dataset_names_is_imported(foreign: str, tmp_path: Path) -> None:
+    pytest.importorskip("minari")
+    from dynenvs.agents.data.replay import replay
+    from dynenvs.agents.data.starts import make_starts
+
+    spec = EnvSpec(id=foreign, entry_point="beside_the_file:Any")
+    dataset: Any = SimpleNamespace(id="a/b-v0", env_spec=spec)
+    for read in (replay, lambda dataset: make_starts(dataset, tmp_path / "a.npz")):
+        with pytest.raises(ValueError, match=r"'a/b-v0' is of the environment .*not registered"):
+            read(dataset)
+
+
+def test_an_id_with_its_module_is_the_same(tmp_path: Path) -> None:
+    """What a user's own module has registered: its policies name both."""
+    pytest.importorskip("stable_baselines3")
+    from safetensors.numpy import load_file, save_file
+
+    from dynenvs.agents import load_policy
+    from dynenvs.agents.policy_card import read_card
+
+    ships = shipped_file(PENDULUM, "dagger")
+    card = {**read_card(ships), "env_id": f"dynenvs:{PENDULUM}"}
+    save_file(load_file(ships), tmp_path / "best.safetensors", {"dynenvs": json.dumps(card)})
+    assert load_policy(tmp_path / "best.safetensors").action_space.shape == (2,)

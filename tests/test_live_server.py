@@ -97,6 +97,27 @@ def test_connections_that_say_nothing_end(server: LiveServer) -> None:
     assert get(server, path(server.url)).status == 200
 
 
+@pytest.mark.parametrize("path", ["GET / HTTP/1.1\r\n", "POST /key HTTP/1.1\r\n"])
+def test_a_byte_now_and_then_holds_no_connection(server: LiveServer, path: str) -> None:
+    """Each byte came in time, and a line may have 65,536 of them: each thread waited for days."""
+    request = path + "Host: 127.0.0.1\r\nX-Token: a-token\r\nContent-Length: 8\r\nX: "
+    with socket.create_connection(("127.0.0.1", port(server)), timeout=60) as connection:
+        connection.settimeout(0.05)
+        connection.sendall(request.encode())
+        for _ in range(200):  # ten seconds, of which a fiftieth is allowed
+            try:
+                connection.sendall(b"x")
+                if connection.recv(1) == b"":
+                    break
+            except TimeoutError:
+                pass
+            except ConnectionError:
+                break
+        else:
+            pytest.fail("the connection was held")
+    assert get(server, urlsplit(server.url)._replace(scheme="", netloc="").geturl()).status == 200
+
+
 def test_the_page_may_run_its_own_script_alone(server: LiveServer) -> None:
     """The policy names the one script that the page has, by its digest."""
     answer = get(server, path(server.url))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,7 @@ from rollouts import IDS
 pytest.importorskip("stable_baselines3")
 
 from dynenvs.agents.learn.rewards import NARROW, Rewards, power_at
-from dynenvs.agents.learn.settings import load_settings
+from dynenvs.agents.learn.settings import load_settings, parse_change
 from dynenvs.agents.sb3 import make_sb3_vec_env
 
 
@@ -81,6 +83,45 @@ def test_unknown_and_impossible_settings(changes: dict[str, Any], message: str) 
     """What is wrong, and what would be right."""
     with pytest.raises(ValueError, match=message):
         load_settings("ppo", PENDULUM, changes)
+
+
+# Files of settings that are none, or absurd; "{}" stands for an entry that could be trained with
+LAUGHS = "\n".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]" for a, b in pairwise("abcdefghij"))
+BROKEN = {
+    "a number": "ppo: 3",
+    "a list": "ppo: [1]",
+    "nothing": "ppo:",
+    "an entry that is a number": "ppo: {default: 3}",
+    "an entry that is nothing": "ppo: {default: }",
+    "refined by a number": "ppo: {refine: {default: 3}, default: {}}",
+    "nested": "ppo: {default: {n_envs: 1, n_timesteps: 1, gamma: " + "[" * 3000 + "]" * 3000 + "}}",
+    "a policy of words": "ppo: {default: {n_envs: 1, n_timesteps: 1, policy_kwargs: abc}}",
+    "without end": "ppo: {default: {n_envs: .inf, n_timesteps: 1}}",
+    "no number": "ppo: {default: {n_envs: .nan, n_timesteps: 1}}",
+    "laughs": f"a: &a [x]\n{LAUGHS}\nppo: {{default: {{n_envs: *j, n_timesteps: 1}}}}",
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_a_file_of_no_settings_is_refused_in_a_line(case: str, tmp_path: Path) -> None:
+    file = tmp_path / "settings.yml"
+    file.write_text(BROKEN[case], encoding="utf-8")
+    with pytest.raises(ValueError, match=r"has no settings of ppo|must be") as caught:
+        load_settings("ppo", PENDULUM, file=file)
+    assert len(str(caught.value)) < 300
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def test_bytes_are_no_settings(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yml"
+    file.write_bytes(b"\xff\xfe\0")
+    with pytest.raises(ValueError, match=r"settings\.yml' has no settings of ppo"):
+        load_settings("ppo", PENDULUM, file=file)
+
+
+def test_a_change_that_is_nested_without_end_is_refused() -> None:
+    with pytest.raises(ValueError, match="a setting is name=value"):
+        parse_change("gamma=" + "[" * 3000)
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "sac"])

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from dynenvs.agents.data.dataset import Start, episodes, plain_infos
 from dynenvs.agents.evaluation.options import options_of
 from dynenvs.agents.evaluation.rollout import ANSWER, make_batch
+from dynenvs.agents.names import registered
 from dynenvs.envs.core.codes import RUNNING, TERMINATIONS
 from dynenvs.envs.core.vector import DynVectorEnv
 
@@ -46,11 +47,12 @@ def replay(dataset: MinariDataset, threads: int | None = None) -> list[Differenc
     spec = dataset.env_spec
     if spec is None:
         raise ValueError(f"the dataset {dataset.id!r} names no environment")
+    env_id = registered(spec.id, f"the dataset {dataset.id!r}")
     recorded = episodes(dataset)
     found: list[Difference] = []
     first = 0
     while batch := list(islice(recorded, WORLDS)):
-        envs = make_batch(spec.id, len(batch), threads, **options_of(spec))
+        envs = make_batch(env_id, len(batch), threads, **options_of(spec))
         found += [
             Difference(first + place, step, what) for place, step, what in _replay(envs, batch)
         ]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dynenvs.agents.data.dataset import Start, episodes
 from dynenvs.agents.evaluation.options import options_of
 from dynenvs.agents.evaluation.rollout import make_batch
+from dynenvs.agents.names import registered
 from dynenvs.envs.core.starts import write_starts
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.memory.layout import Bytes
@@ -40,6 +41,7 @@ def make_starts(dataset: MinariDataset, path: Path, count: int = 2000, seed: int
     spec = dataset.env_spec
     if spec is None:
         raise ValueError(f"the dataset {dataset.id!r} names no environment")
+    env_id = registered(spec.id, f"the dataset {dataset.id!r}")
     options = options_of(spec)
     random, steps = np.random.default_rng(seed), dataset.total_steps
     chosen = np.sort(random.choice(steps, min(count, steps), replace=False))
@@ -47,7 +49,7 @@ def make_starts(dataset: MinariDataset, path: Path, count: int = 2000, seed: int
     recorded, before = episodes(dataset), 0
     envs = None
     while batch := list(islice(recorded, WORLDS)):
-        envs = make_batch(spec.id, len(batch), **options)
+        envs = make_batch(env_id, len(batch), **options)
         _gather(envs, batch, chosen, before, found)
         before += sum(len(data.rewards) for _, data in batch)
     if envs is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import zlib
 from collections.abc import Iterator
 from itertools import pairwise
@@ -12,6 +10,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+
+from dynenvs.files import written_whole
 
 COLORS = 96  # few enough for a small file, enough for skies without bands
 CLEAR = COLORS  # the palette's entry of what stays as it was
@@ -56,24 +56,17 @@ class Film:
         delays = hundredths(self.times, end)
         palette = _palette([self._picture(i) for i in self._spread(len(delays))])
         frames = self._frames(len(delays), palette)
-        descriptor, draft = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(descriptor, "wb") as file:
-                next(frames).save(
-                    file,
-                    format="GIF",
-                    save_all=True,
-                    append_images=frames,
-                    duration=[10 * delay for delay in delays],
-                    loop=0,
-                    transparency=CLEAR,
-                    optimize=False,
-                )
-            Path(draft).chmod(0o644)  # mkstemp makes it private
-            os.replace(draft, path)  # noqa: PTH105 (atomic, and across existing files on Windows)
-        except BaseException:
-            Path(draft).unlink(missing_ok=True)
-            raise
+        with written_whole(path) as draft:
+            next(frames).save(
+                draft,
+                format="GIF",
+                save_all=True,
+                append_images=frames,
+                duration=[10 * delay for delay in delays],
+                loop=0,
+                transparency=CLEAR,
+                optimize=False,
+            )
 
     def _picture(self, i: int) -> Picture:
         return np.frombuffer(zlib.decompress(self._packed[i]), np.uint8).reshape(self._shape)

@@ -31,6 +31,7 @@ from dynenvs.agents.columns import (
 from dynenvs.agents.evaluation.options import check_options
 from dynenvs.agents.evaluation.rollout import make_batch
 from dynenvs.agents.files import shipped_file
+from dynenvs.agents.names import registered
 from dynenvs.agents.policy_file import load_model, read_note
 from dynenvs.envs.core.task import Task
 from dynenvs.files import written_whole
@@ -96,6 +97,7 @@ def export_policy(
     place = env_id or note.get("env_id")
     if place is None:
         raise ValueError(f"{what!r} does not say for which environment it is: name it with --env")
+    place = env_id or registered(str(place), repr(what))
     options = options or note.get("options", {})
     check_options(place, options)
     env: Any = gym.make(place, **options).unwrapped

@@ -15,6 +15,7 @@ import numpy as np
 import dynenvs
 from dynenvs.agents.evaluation.options import check_options
 from dynenvs.agents.files import SUFFIX, shipped_file
+from dynenvs.agents.names import registered
 from dynenvs.agents.policy_card import load_card, write_policy
 from dynenvs.agents.policy_file import load_model, read_note
 from dynenvs.files import written_whole
@@ -49,6 +50,7 @@ def export_tensors(
     place = env_id or note.get("env_id")
     if place is None:
         raise ValueError(f"{what!r} does not say for which environment it is: name it with --env")
+    place = env_id or registered(str(place), repr(what))
     options = options or note.get("options", {})
     check_options(place, options)
     env: Any = gym.make(place, **options).unwrapped

@@ -22,7 +22,7 @@ import yaml
 from stable_baselines3.common.utils import LinearSchedule
 
 from dynenvs.agents.learn.network import policy_options
-from dynenvs.agents.policy_network import algorithm_class
+from dynenvs.agents.policy_network import algorithm_class, shortly
 
 FILE = Path(__file__).with_name("settings.yml")
 OWN = (
@@ -37,6 +37,7 @@ OWN = (
 )
 WALKERS = ("hold_pose", "symmetric")  # of walkers
 NUMBERS = {"reward_scale": 1.0, "reward_power": 1.0, "least_spread": 0.0}
+MOST = 2**62  # of a whole number
 FALLING = ("learning_rate", "clip_range", "desired_kl")  # may be "lin_..."
 
 
@@ -70,7 +71,10 @@ def load_settings(
         **entry,
         **(finer if refine else {}),
     }
-    settings["policy_kwargs"] = dict(settings.get("policy_kwargs") or {})
+    own = settings.get("policy_kwargs") or {}
+    if not isinstance(own, dict):
+        raise ValueError(f"policy_kwargs must be names with values, got {shortly(own)}")
+    settings["policy_kwargs"] = dict(own)
     for name, value in (changes or {}).items():
         head, _, tail = name.partition(".")
         if head == "policy_kwargs" and tail:
@@ -154,7 +158,7 @@ def _check_names(settings: Any, known: set[str], whose: str) -> None:
         ValueError: one is not, or `settings` are none.
     """
     if not isinstance(settings, dict):
-        raise ValueError(f"{whose}'s settings must be names with values, got {settings!r}")
+        raise ValueError(f"{whose}'s settings must be names with values, got {shortly(settings)}")
     for name in settings:
         if name not in known:
             raise ValueError(
@@ -169,12 +173,18 @@ def clone_settings(env_id: str) -> dict[str, Any]:
 
 def _entries(path: Path, algorithm: str, env_id: str) -> tuple[dict[str, Any], dict[str, Any]]:
     """An environment's entry under an algorithm's `refine`, and the one beside that."""
+    none = f"{str(path)!r} has no settings of {algorithm} for {env_id}"
     try:
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))[algorithm]
         finer = entries.get("refine") or {"default": {}}
-        return tuple(own[env_id] if env_id in own else own["default"] for own in (finer, entries))
-    except (yaml.YAMLError, KeyError, TypeError) as error:
-        raise ValueError(f"{str(path)!r} has no settings of {algorithm} for {env_id}") from error
+        chosen = [own[env_id] if env_id in own else own["default"] for own in (finer, entries)]
+    except (
+        yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError, RecursionError
+    ) as error:  # fmt: skip
+        raise ValueError(none) from error
+    if not all(isinstance(own, dict) for own in chosen):
+        raise ValueError(f"{none}: they must be names with values")
+    return chosen[0], chosen[1]
 
 
 def parse_change(text: str) -> tuple[str, Any]:
@@ -188,8 +198,8 @@ def parse_change(text: str) -> tuple[str, Any]:
         if not (name and sign):
             raise ValueError(text)
         return name, _number(yaml.safe_load(value))
-    except (yaml.YAMLError, ValueError):
-        raise ValueError(f"a setting is name=value, got {text!r}") from None
+    except (yaml.YAMLError, ValueError, RecursionError):
+        raise ValueError(f"a setting is name=value, got {shortly(text)}") from None
 
 
 def constructor_options(settings: dict[str, Any]) -> dict[str, Any]:
@@ -246,12 +256,12 @@ def _like(default: float, value: Any, name: str) -> Any:
     right = isinstance(number, int | float) and not isinstance(number, bool)
     if not (right and math.isfinite(number)) or (whole and number != int(number)):
         kind = "whole number" if whole else "number"
-        raise ValueError(f"{name} must be a {kind}, got {value!r}")
+        raise ValueError(f"{name} must be a {kind}, got {shortly(value)}")
     return int(number) if whole else number
 
 
 def _whole(value: Any, name: str) -> int:
     number = _number(value)
-    if not isinstance(number, int | float) or number < 1 or number != int(number):
-        raise ValueError(f"{name} must be a whole number from 1 on, got {value!r}")
+    if not isinstance(number, int | float) or not 1 <= number < MOST or number != int(number):
+        raise ValueError(f"{name} must be a whole number from 1 on, got {shortly(value)}")
     return int(number)

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 
 SINGULAR = 1e-13  # least eigenvalue, relative, of a mass matrix that can be inverted
 OUT_OF_PLANE = 1e-9  # sine of an angle
+AT_ONCE = 64  # bodies whose parts of the mass matrix are worked out together
 
 
 class _Frame:
@@ -93,6 +94,8 @@ def mass_matrix(bodies: list[Body], rng: np.random.Generator) -> tuple[Floats, F
     frames = {"world": _Frame(n)}
     by_name = {body.name: body for body in bodies}
     at = 0
+    left: list[Floats] = []
+    right: list[Floats] = []
     for body in bodies:
         frame = _placed(body, frames[body.parent], by_name.get(body.parent), at, rng)
         at += JOINT_NV[JOINT_TYPES[body.joint.type]]
@@ -100,7 +103,13 @@ def mass_matrix(bodies: list[Body], rng: np.random.Generator) -> tuple[Floats, F
         arm = frame.rotation @ body.com
         center = frame.moving - _cross(arm) @ frame.turning
         inertia = frame.rotation @ body.inertia @ frame.rotation.T
-        M = M + body.mass * center.T @ center + frame.turning.T @ inertia @ frame.turning
+        # Many bodies at once: a sum for each takes most of the time of a long chain
+        left += [body.mass * center, frame.turning]
+        right += [center, inertia @ frame.turning]
+        if len(left) >= 2 * AT_ONCE or body is bodies[-1]:
+            M = M + np.vstack(left).T @ np.vstack(right)
+            left.clear()
+            right.clear()
         largest = float(np.abs(body.inertia).max())
         sizes = sizes + body.mass * (center**2).sum(axis=0)
         sizes += largest * (frame.turning**2).sum(axis=0)

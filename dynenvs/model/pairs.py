@@ -44,6 +44,7 @@ MOST_POINTS = 4  # along an edge of a box over a height field
 RIMS_BESIDE = 0.05  # a capsule looks at rims of blocks that are so far from it [m]
 MOST_LINES, MOST_NODES = 8, 4  # between blocks, along x (and y): slots for them
 MOST_CROSSED = 200  # lines between blocks, along x (and y): each step looks at their square
+MOST_PAIRS = 5_000_000  # of geoms that could touch: each takes some 500 bytes of the model
 MOST_BALLS = 1000  # of which a capsule over a height field is made
 RIM = 8  # points of a smooth solid's rim that may touch at once (`geometry.patch`) ...
 OVER_HILLS = RIM + 1  # ... and above a height field
@@ -380,22 +381,36 @@ def _touching(
     tree = np.array([names[trees[geom.body]] for geom in geoms], dtype=np.int64)
     kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
     solid = np.array([geom.collide for geom in geoms], dtype=bool)
-    # All pairs of different trees, if both touch
-    first, second = np.triu_indices(len(geoms), 1)
-    tested = solid[first] & solid[second] & (tree[first] != tree[second])
-    # Two points have no volume, and so nothing to meet with, but on request.
-    tested &= (kinds[first] != POINT) | (kinds[second] != POINT)
-    # What the user has said of a pair comes last
     still = names["world"]
+    said: dict[int, list[tuple[int, bool]]] = {}
     for (i, j), rule in ruled.items():
         if rule.collide and tree[i] == still and tree[j] == still:
             raise ModelError(
                 f"pair {geoms[i].name!r}, {geoms[j].name!r}: neither can give way, for both are on "
                 "the world or on kinematic bodies; leave the pair out"
             )
-        before = i * len(geoms) - i * (i + 1) // 2  # pairs of geoms before geom i
-        tested[before + j - i - 1] = rule.collide
-    return first[tested], second[tested]
+        said.setdefault(i, []).append((j, rule.collide))
+    # Of each geom its partners among the later ones: all pairs at once would not fit in memory
+    partners, count = [], 0
+    for i in range(len(geoms)):
+        # Those of different trees, if both touch
+        later = slice(i + 1, None)
+        tested = solid[later] & (tree[later] != tree[i]) & solid[i]
+        # Two points have no volume, and so nothing to meet with, but on request.
+        if kinds[i] == POINT:
+            tested &= kinds[later] != POINT
+        # What the user has said of a pair comes last
+        for j, collide in said.get(i, ()):
+            tested[j - i - 1] = collide
+        partners.append(np.flatnonzero(tested) + i + 1)
+        count += len(partners[-1])
+        if count > MOST_PAIRS:
+            raise ModelError(
+                f"more than {MOST_PAIRS} pairs of the {len(geoms)} geoms could touch; leave those "
+                "out that never do (`exclude`, `collide=False`), or build a smaller scene"
+            )
+    first = np.repeat(np.arange(len(geoms)), [len(found) for found in partners])
+    return first, np.concatenate(partners) if partners else first
 
 
 def _ordered(geoms: list[Geom], kinds: Ints, first: Ints, second: Ints) -> tuple[Ints, Ints]:

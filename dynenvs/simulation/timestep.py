@@ -13,6 +13,7 @@ Where something bounces, the step is cut at the impacts, whose velocities jump b
 Where fast limbs end deeper in the ground than they were, or joints beyond their limits, linearised
 gaps have not foreseen how far they turn: the step is halved, and what they leave out quartered.
 Where something is so fast that it could pass through another thing, the step is cut, too.
+What would go absurdly far has no step: it would be cut into more parts than can be waited for.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ from dynenvs.simulation.worst import begin_worst, keep_worst, overrun
 
 DONE, STEP_FAILED, STEP_FULL = 0, 1, 2
 OVERTURNED = 1e-3  # of a joint, beyond its limit [rad, m]
+ABSURD = 1e5  # way of a coordinate in a step, beyond which it fails [rad, m]
 HALVINGS = 3  # how often a step is cut in half whose LCP has no answer, or which sinks in
 # What positions are at the end of a part; ANEW: servos reach or leave their limits within it
 # LATE: what was hit moves so far that it could pass through something; a shorter part shows it
@@ -88,6 +90,9 @@ def step_apart(w: WorldView, tau: Floats, dt: float) -> int:
         _apply_impacts(w, dt, part)
         begin_worst(w)
         piece = _free_part(w, tau, part, remaining, dt)
+        if _is_absurd(w.v, dt) or (piece > 0.0 and _is_absurd(w.v_free, dt)):
+            w.status[0].failed += 1
+            return STEP_FAILED
         pushed = push_time(w, piece, remaining)
         placed = ASTRAY
         safe = dt
@@ -183,6 +188,15 @@ def _free_part(w: WorldView, tau: Floats, part: float, left: float, dt: float) -
             w.answer[0].cuts += 1
             done = _again(w, tau, piece, left)
     return piece if done else 0.0
+
+
+@inlined
+def _is_absurd(v: Floats, dt: float) -> bool:
+    """Whether a coordinate would go further than ABSURD in the step.  NaN fails elsewhere."""
+    fastest = 0.0
+    for j in range(v.shape[0]):
+        fastest = max(fastest, abs(v[j]))
+    return dt * fastest > ABSURD
 
 
 @inlined

@@ -28,7 +28,7 @@ from dynenvs.simulation.diagnostics import Diagnostics, read_diagnostics
 from dynenvs.simulation.guard import Guarded, alone, in_use
 from dynenvs.simulation.room import most_contacts, move_rows, with_room, with_room_for
 from dynenvs.simulation.start import start
-from dynenvs.simulation.timestep import DONE, STEP_FULL, step
+from dynenvs.simulation.timestep import ABSURD, DONE, STEP_FULL, step
 
 TOUCHING = 1e-6  # features this close are listed as contacts even if they carry nothing [m]
 
@@ -361,9 +361,10 @@ class World(Guarded):
             ValueError: wrong shape, or not finite; `tau` and `control` together, or controls of no
                 actuators; `steps` is no whole number from 0 on; or `friction`, `restitution` or
                 `mass_scale` of this world hold something that cannot be.
-            SimulationError: a contact problem has no solution, a loop cannot be closed, or there
-                are more contacts than the limit `ModelBuilder(max_contacts=...)` allows.  The last
-                state that was solved stays.
+            SimulationError: a contact problem has no solution, a loop cannot be closed, a
+                coordinate would go more than 100,000 rad or m in a time step, or there are more
+                contacts than the limit `ModelBuilder(max_contacts=...)` allows.  The last state
+                that was solved stays.
             RuntimeError: another thread is using this world.
         """
         if not self._turn.acquire(False):
@@ -417,6 +418,14 @@ class World(Guarded):
                 f"loop {loop!r} cannot be closed in the step at t = {self.time:.6g} s: it stays "
                 f"open by {opening:.3g} m or rad {state}; begin where its frames meet (`closure` "
                 "is zero there), or try a shorter timestep"
+            )
+        at = f"in the step at t = {self.time:.6g} s"
+        fastest = np.abs([self.v, self._handle.v_free]).max(axis=0, initial=0.0)
+        if (fastest * self.timestep > ABSURD).any():
+            number = int(fastest.argmax())
+            return (
+                f"coordinate {number} would go {fastest[number] * self.timestep:.3g} m or rad {at} "
+                f"{state}, more than {ABSURD:g}: are velocities, forces and masses in SI units?"
             )
         return f"no solution of the step at t = {self.time:.6g} s {state}; try a shorter timestep"
 

@@ -37,7 +37,7 @@ from dynenvs.simulation.progress import APART, begin_round, new_progress
 from dynenvs.simulation.room import most_contacts, move_rows, with_room
 from dynenvs.simulation.start import start
 from dynenvs.simulation.threads import Repeated, share
-from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL
+from dynenvs.simulation.timestep import ABSURD, DONE, STEP_FAILED, STEP_FULL
 from dynenvs.simulation.world import SimulationError, World, refuse_count
 
 Flags = NDArray[np.bool_]
@@ -474,9 +474,9 @@ class Worlds(GuardedBatch):
             loops = "closed loops that cannot be closed, " if self.model.header.nloops else ""
             raise WorldsError(
                 f"the step has no solution in {len(which)} of {self.count} worlds (numbers "
-                f"{which[:8].tolist()}...): {loops}no answer to a contact problem, or a need of "
-                f"more than max_contacts={most} contacts; "
-                "try a shorter timestep, or reset them (`error.worlds` lists them)",
+                f"{which[:8].tolist()}...): {loops}no answer to a contact problem, a way of "
+                f"more than {ABSURD:g} rad or m, or a need of more than max_contacts={most} "
+                "contacts; try a shorter timestep, or reset them (`error.worlds` lists them)",
                 which,
             )
 

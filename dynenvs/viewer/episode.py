@@ -165,16 +165,18 @@ def record_dataset(name: str, episode: int, plots: Sequence[str] | None = None) 
     """
     from dynenvs.agents.data.dataset import episodes, open_dataset
     from dynenvs.agents.evaluation.options import options_of
+    from dynenvs.agents.names import registered
 
     # The same seed and actions give the same episode
     dataset = open_dataset(name)
     spec, count = dataset.env_spec, int(dataset.total_episodes)
     if spec is None:
         raise ValueError(f"the dataset {dataset.id!r} names no environment")
+    env_id = registered(spec.id, f"the dataset {dataset.id!r}")
     if not 0 <= episode < count:
         raise ValueError(f"{dataset.id!r} has episodes 0 to {count - 1}, got {episode}")
     start, data = next(islice(episodes(dataset), episode, None))
-    env = make(spec.id, **options_of(spec))
+    env = make(env_id, **options_of(spec))
     recorded = _Recorded(data.actions)
     found = record_episode(env, recorded, seed=start.seed, steps=len(data.actions), plots=plots)
     found.title = f"{env.title}, episode {episode} of {dataset.id}"

@@ -12,10 +12,12 @@ from __future__ import annotations
 import queue
 import re
 import secrets
+import socket
 import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
@@ -35,7 +37,7 @@ BACKLOG = 100  # events that a page may be behind before it is let go
 REACH = 60.0  # how far around the start terrain is sent [units]
 LONGEST_KEY = 8  # of a request [bytes]
 MOST = 32  # connections at a time; further ones are closed
-PATIENCE = 10.0  # with who is connected and neither says nor takes anything [s]
+PATIENCE = 10.0  # with who is connected and takes nothing, and until a whole request is there [s]
 COMMANDS = {
     "w": (1, 0, 0),
     "s": (-1, 0, 0),
@@ -176,9 +178,25 @@ class _Handler(BaseHTTPRequestHandler):
     channel: Channel
     token: str
     tickets: set[str]  # each good for one answer with the token
+    late: threading.Timer  # ends the connection where the request is not whole
+
+    def handle_one_request(self) -> None:
+        """Answer, if the whole request is there in time: not a byte now and then for hours."""
+        self.late = threading.Timer(self.timeout, self._give_up)
+        self.late.daemon = True
+        self.late.start()
+        try:
+            super().handle_one_request()
+        finally:
+            self.late.cancel()
+
+    def _give_up(self) -> None:
+        with suppress(OSError):  # it has just ended
+            self.connection.shutdown(socket.SHUT_RDWR)
 
     def do_GET(self) -> None:
         """The page, or its events."""
+        self.late.cancel()
         path, given = self._asked()
         # Who asks for another name's page gets none, whatever else it brings
         if not self._is_own_name():
@@ -208,6 +226,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.BAD_REQUEST)
         else:
             key = self.rfile.read(int(length)).decode("utf-8", "replace")
+            self.late.cancel()
             if key in KEYS:
                 self.channel.keys.put(key)
                 self.send_response(HTTPStatus.NO_CONTENT)

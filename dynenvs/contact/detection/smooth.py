@@ -79,7 +79,7 @@ def find_smooth_spots(w: WorkView, at: int, first: int) -> int:
         keep_parted(w, entry, gap, n)
         if entry.slots > 0:
             discard(w.spots, first, entry.slots)
-            _meet(pair, a, b, gap, n, hulls, room, w.spots, first)
+            _meet(pair, a, b, gap, n, hulls, room, w.spots, first, pair.slots)
     return FOUND
 
 
@@ -144,15 +144,19 @@ def _near(
     """A smooth solid and a block of a field."""
     gap, n = part_best(pair, a, b, hulls, look)
     if gap <= look:
-        _meet(pair, a, b, gap, n, hulls, room, spots, first)
+        slots = pair.slots // (pair.parts[0] * pair.parts[0])  # each block in reach has as many
+        _meet(pair, a, b, gap, n, hulls, room, spots, first, slots)
 
 
 @kernel
 def _meet(
     pair: Any, a: Any, b: Any, gap: float, n: Point, hulls: Floats, room: Floats, spots: Records,
-    first: int,
+    first: int, slots: int,
 ) -> None:  # fmt: skip
-    """Two solids, of which B may be a block of a field, parted best along n."""
+    """Two solids, of which B may be a block of a field, parted best along n.
+
+    slots: how many are theirs, from `first` on
+    """
     origin = point(b.center)
     out, way = (-n[0], -n[1], -n[2]), minus(origin, point(a.center))
     one = patch(pair.kind_a, a, hulls, pair.hull_a, out, way, origin, room)
@@ -164,11 +168,11 @@ def _meet(
     _clip(one, other, n, fine, origin, room[used:], spots, first + 1)
     if one.single or other.single:
         p = one.outermost if one.single else along(other.outermost, gap, n)
-        last = first + pair.slots
+        last = first + slots
         _fill(spots[_place_of(spots, first, last, p, n, fine * SAME, origin)], p, n, gap, origin)
     line = _on_line(pair.kind_a, one) or _on_line(pair.kind_b, other)
     rim = _on_rim(pair.kind_a, one) or _on_rim(pair.kind_b, other)
-    for k in range(first, first + pair.slots):
+    for k in range(first, first + slots):
         if spots[k].gap < FAR:
             spots[k].radius = one.ball
             for i in range(3):

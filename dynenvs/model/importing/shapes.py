@@ -8,6 +8,7 @@ or none, by condim 1) is given its own.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +36,10 @@ OVERLAP = 1e-4  # shapes that only touch are not modelled one through the other 
 SAME = "friction is the same along all directions, with the first"
 SHOWN = 3  # MuJoCo shows geoms of lower groups by default
 CLEAR = 0.05  # what is less opaque is not drawn
+PAIRS_AT_ONCE = 1_000_000
 LEVEL = 1e-12  # an upright height field's rotation differs by less from none
+
+Pairs = tuple[NDArray[np.intp], NDArray[np.intp]]  # numbers of the one geom, and of the other
 
 
 class Shapes(NamedTuple):
@@ -196,14 +200,45 @@ def _add_pairs(
 
     overlapping: pairs that pass through each other
     """
-    # What MuJoCo would let touch, and by which friction
     chosen = np.flatnonzero(shapes.carried & touching)
-    first, second = (chosen[k] for k in np.triu_indices(len(chosen), 1))
+    for pairs in _in_parts(mj_model, chosen):
+        _add_some(builder, mj_model, shapes, pairs, moments, overlapping)
+
+
+def _in_parts(mj_model: Any, chosen: NDArray[np.intp]) -> Iterator[Pairs]:
+    """All pairs of these geoms, in order, a million at a time: more do not fit in memory.
+
+    Those of which both are of the same part touch only where a <pair> says so.
+    """
+    weld = mj_model.body_weldid[mj_model.geom_bodyid]
+    at = 0
+    while at < len(chosen) - 1:
+        rows = np.arange(at, min(at + 1 + PAIRS_AT_ONCE // len(chosen), len(chosen)))
+        counts = len(chosen) - 1 - rows
+        one = np.repeat(rows, counts)
+        other = np.arange(len(one)) - np.repeat(np.cumsum(counts) - counts, counts) + one + 1
+        first, second = chosen[one], chosen[other]
+        asked = np.full(len(one), mj_model.npair > 0) | (weld[first] != weld[second])
+        yield first[asked], second[asked]
+        at += len(rows)
+
+
+def _add_some(
+    builder: ModelBuilder,
+    mj_model: Any,
+    shapes: Shapes,
+    pairs: Pairs,
+    moments: bool,
+    overlapping: set[tuple[int, int]],
+) -> None:
+    """The same for some pairs."""
+    first, second = pairs
+    # What MuJoCo would let touch, and by which friction
     theirs, friction = _rules(mj_model, first, second, moments)
     grounds = np.isin(mj_model.geom_type, (PLANE, FIELD))
     theirs &= ~(grounds[first] & grounds[second])
-    pairs = zip(first.tolist(), second.tolist(), strict=True)
-    theirs &= ~np.array([pair in overlapping for pair in pairs], dtype=bool)
+    numbers = zip(first.tolist(), second.tolist(), strict=True)
+    theirs &= ~np.array([pair in overlapping for pair in numbers], dtype=bool)
     # What we would: parts of different trees, by the larger coefficient
     tree = mj_model.body_treeid[mj_model.geom_bodyid]
     ours = tree[first] != tree[second]
