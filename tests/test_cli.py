@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import pytest
@@ -216,3 +217,17 @@ def test_bench_measures_every_environment(capsys: pytest.CaptureFixture[str]) ->
     for speed in found:
         assert speed.name in printed
         assert min(speed.single, speed.batch, speed.period) > 0.0
+
+
+@pytest.mark.parametrize(
+    ("env_id", "given", "expected"),
+    [
+        ("dynenvs/Quadruped-v0", "0.8", (0.8, 0.0, 0.0)),
+        ("dynenvs/Humanoid-v0", "0.5,0.1,-0.2", (0.5, 0.1, -0.2)),
+        ("dynenvs/PlanarHumanoid-v0", "0.8", 0.8),
+        ("dynenvs/Quadruped-v0", "drawn", None),
+    ],
+)
+def test_one_speed_is_forward(env_id: str, given: str, expected: Any) -> None:
+    """A robot that takes three speeds walks straight ahead where one is given."""
+    assert cli._command_of(env_id, given, None) == expected
