@@ -407,6 +407,8 @@ def test_what_worlds_are_called() -> None:
     world, many = World(model, timestep=0.002), Worlds(model, 3, timestep=0.002)
     world.step(steps=5)
     many.step(steps=5, mask=[True, False, False])
-    assert repr(world) == "<World of 1 bodies, 7 positions, t = 0.01 s, timestep 0.002 s>"
-    words = "<3 Worlds of 1 bodies, 7 positions, t = 0 to 0.01 s, timestep 0.002 s>"
+    assert repr(world) == "<World of 1 body, 7 positions, t = 0.01 s, timestep 0.002 s>"
+    words = "<3 Worlds of 1 body, 7 positions, t = 0 to 0.01 s, timestep 0.002 s>"
     assert repr(many) == words
+    many.reset()
+    assert ", t = 0 s, " in repr(many)

@@ -50,6 +50,12 @@ class Readings(Guarded):
         """What a user gets of an array with one row a world."""
 
     @property
+    def _parts(self) -> str:
+        """What `repr` says of the model."""
+        bodies = len(self.model.body_names) - 1
+        return f"{bodies} {'body' if bodies == 1 else 'bodies'}, {self.model.nq} positions"
+
+    @property
     @alone
     def frames(self) -> Frames:
         """Poses and velocities of all bodies, the world first: copies, as `dynenvs.frames` gives.

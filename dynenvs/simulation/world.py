@@ -158,8 +158,7 @@ class World(Readings):
         self._written = True
 
     def __repr__(self) -> str:
-        parts = f"{len(self.model.body_names) - 1} bodies, {self.model.nq} positions"
-        return f"<World of {parts}, t = {self.time:g} s, timestep {self.timestep:g} s>"
+        return f"<World of {self._parts}, t = {self.time:g} s, timestep {self.timestep:g} s>"
 
     @property
     def _workspace(self) -> Bytes:

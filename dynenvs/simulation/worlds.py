@@ -171,9 +171,9 @@ class Worlds(Readings, GuardedBatch):
         return self.count
 
     def __repr__(self) -> str:
-        parts = f"{len(self.model.body_names) - 1} bodies, {self.model.nq} positions"
-        times = f"t = {self.time.min():g} to {self.time.max():g} s"
-        return f"<{self.count} Worlds of {parts}, {times}, timestep {self.timestep:g} s>"
+        first, last = self.time.min(), self.time.max()
+        times = f"{first:g} s" if first == last else f"{first:g} to {last:g} s"
+        return f"<{self.count} Worlds of {self._parts}, t = {times}, timestep {self.timestep:g} s>"
 
     def _give(self, array: NDArray[Any]) -> Any:
         return array
