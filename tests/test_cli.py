@@ -76,7 +76,7 @@ def test_demo_obeys_its_options(
     (tmp_path / "x").mkdir()
     assert run(monkeypatch, "demo", "PlanarHumanoid", *arguments) == 0
     assert (tmp_path / "x" / "walk.gif").is_file()
-    assert "told 0.750 m/s" in capsys.readouterr().out
+    assert "command 0.750 m/s" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("arguments", "fair"), [((), True), (("--command", "drawn"), False)])
