@@ -28,6 +28,8 @@ except ModuleNotFoundError as error:
     ) from None
 
 TAKEN = ("num_envs", "num_threads", "autoreset_mode")  # arguments that are no option of the worlds
+# Arguments of stable-baselines3's `make_vec_env` that need single environments
+SINGLE = ("wrapper_class", "wrapper_kwargs", "vec_env_cls", "vec_env_kwargs", "monitor_dir")
 
 
 def make_sb3_vec_env(
@@ -41,7 +43,9 @@ def make_sb3_vec_env(
     """Many worlds on which stable-baselines3's algorithms train directly.
 
     Episodes' returns and lengths come with `info["episode"]` at their ends, as from
-    stable-baselines3's own `make_vec_env`.
+    stable-baselines3's own `make_vec_env`.  The worlds are one batch, without an environment each
+    that a `wrapper_class` could wrap: for another reward, ending or observation give the id of
+    `make_task`, or wrap what is returned in a `VecEnvWrapper`.
 
     Args:
         id: of an environment, as "dynenvs/PlanarHumanoid-v0".
@@ -52,8 +56,9 @@ def make_sb3_vec_env(
 
     Raises:
         ValueError: an argument out of its range, or no vector environment of this package.
-        TypeError: an option that does not exist.
+        TypeError: an option that does not exist, or an argument that wraps single environments.
     """
+    _refuse_wrappers(env_options)
     known_arguments(env_options, _options(id), "make_sb3_vec_env")
     envs = gym.make_vec(
         id, num_envs=n, num_threads=num_threads, autoreset_mode="SameStep", **env_options
@@ -63,6 +68,22 @@ def make_sb3_vec_env(
     if seed is not None:
         venv.seed(seed)
     return VecMonitor(venv)
+
+
+def _refuse_wrappers(given: dict[str, Any]) -> None:
+    """Say what there is instead of arguments for single environments.
+
+    Raises:
+        TypeError: one is given.
+    """
+    for name in SINGLE:
+        if name in given:
+            raise TypeError(
+                f"make_sb3_vec_env takes no {name}, since its worlds are one batch: for another "
+                "reward, ending or observation give the id of dynenvs.envs.make_task, or wrap the "
+                "result in a VecEnvWrapper; stable_baselines3's make_vec_env(id, n, "
+                f"{name}=...) takes it, on single environments, which are slower"
+            )
 
 
 def _options(id: str) -> list[str]:

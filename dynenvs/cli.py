@@ -75,27 +75,27 @@ def demo(
     env: Annotated[
         str,
         typer.Argument(
-            help="humanoid, quadruped, planar-humanoid, planar-quadruped, double-pendulum, "
-            "chain-pendulum, mujoco-ant, ..., an id, or a robot's file: go2.xml."
+            help="The environment: humanoid, quadruped, planar-humanoid, planar-quadruped, "
+            "double-pendulum, chain-pendulum, mujoco-ant, ..., an id, or a robot's file: go2.xml."
         ),
     ] = ("humanoid"),
-    seed: Annotated[int, typer.Option(min=0, help="Of the start and the drawn command.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the start and of a drawn command.")] = 0,
     command: Annotated[
         str | None,
         typer.Option(
-            help="Commanded speed in m/s, or forward,sideways,turning in m/s and rad/s; or drawn. "
-            "A fair pace if absent."
+            help="Commanded speed in m/s; or forward,sideways,turning in m/s and rad/s; or "
+            '"drawn". A moderate speed if not given.'
         ),
     ] = None,
     terrain: Annotated[
         str | None,
-        typer.Option(help="flat, slope, rough or stairs, for legged robots in space."),
+        typer.Option(help="Ground of legged robots in space: flat, slope, rough or stairs."),
     ] = None,
     free_pitch: Annotated[
-        bool, typer.Option("--free-pitch", help="Trunks of planar robots pitch.")
+        bool, typer.Option("--free-pitch", help="Let the trunk of a planar robot pitch.")
     ] = False,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Control steps; one episode if absent.")
+        int | None, typer.Option(min=1, help="Number of control steps; one episode if not given.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option(help="GIF to write instead of opening a window.")
@@ -106,8 +106,8 @@ def demo(
     agent: Annotated[
         str | None,
         typer.Option(
-            help="expert, random, standing, a shipped policy as ppo, or a file; the expert if "
-            "absent, random where there is none."
+            help="The agent: expert, random, standing, a shipped policy such as ppo, or a file. If "
+            "not given, the expert, or random if there is none."
         ),
     ] = None,
     options: data.Options = None,
@@ -148,31 +148,34 @@ def view(
             "humanoid/expert-v0."
         ),
     ] = "humanoid",
-    seed: Annotated[int, typer.Option(min=0, help="Of the start and the drawn command.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the start and of a drawn command.")] = 0,
     command: Annotated[
         str | None,
-        typer.Option(help="Commanded speed or speeds, as for demo; or drawn."),
+        typer.Option(help="Commanded speed or speeds, as for demo."),
     ] = None,
     terrain: Annotated[
         str | None,
-        typer.Option(help="flat, slope, rough or stairs, for legged robots in space."),
+        typer.Option(help="Ground of legged robots in space: flat, slope, rough or stairs."),
     ] = None,
     steps: Annotated[
-        int | None, typer.Option(min=1, help="Control steps; one episode if absent.")
+        int | None, typer.Option(min=1, help="Number of control steps; one episode if not given.")
     ] = None,
-    episode: Annotated[int, typer.Option(min=0, help="Which one of a dataset.")] = 0,
+    episode: Annotated[int, typer.Option(min=0, help="Number of the episode, of a dataset.")] = 0,
     output: Annotated[Path | None, typer.Option(help="HTML file to write.")] = None,
     agent: Annotated[
         str | None,
-        typer.Option("--agent", "--policy", help="As for demo."),
+        typer.Option("--agent", "--policy", help="The agent, as for demo."),
     ] = None,
     plots: Annotated[
-        str | None, typer.Option(help="Plots open at first, with commas: speed,torques.")
+        str | None, typer.Option(help="Plots to open at first, separated by commas: speed,torques.")
     ] = None,
     live: Annotated[
-        bool, typer.Option("--live", help="Follow it while it runs; keys command and push.")
+        bool,
+        typer.Option("--live", help="Watch it while it runs; keys change the command and push."),
     ] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the live page.")] = 0,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port of the live page; any free one if 0.")
+    ] = 0,
     options: data.Options = None,
 ) -> None:
     """Show an episode in the browser.
@@ -207,10 +210,15 @@ def view(
 
 def _command_of(env_id: str, command: str | None, terrain: Any) -> float | tuple[float, ...] | None:
     """The command, a speed or speeds; None leaves it to the environment to draw."""
+    paces = PACES | ON_STAIRS if terrain == "stairs" else PACES
+    pace = paces.get("dynenvs/Quadruped-v0" if is_from_file(env_id) else env_id)
     if command is None:
-        paces = PACES | ON_STAIRS if terrain == "stairs" else PACES
-        return paces.get("dynenvs/Quadruped-v0" if is_from_file(env_id) else env_id)
-    return None if command == "drawn" else speeds_of(command)
+        return pace
+    if command == "drawn":
+        return None
+    speeds = speeds_of(command)
+    # One number for a robot that takes three: forward
+    return (speeds, 0.0, 0.0) if isinstance(pace, tuple) and isinstance(speeds, float) else speeds
 
 
 @app.command("list")
@@ -225,7 +233,10 @@ def list_environments() -> None:
 @told_plainly
 def compile_command(
     jobs: Annotated[
-        int | None, typer.Option(min=1, help="Processes that compile; one a core if absent.")
+        int | None,
+        typer.Option(
+            min=1, help="Number of processes that compile; one for each core if not given."
+        ),
     ] = None,
 ) -> None:
     """Compile the core of a checkout, once for all starts.
@@ -256,7 +267,7 @@ def doctor() -> None:
 @told_plainly
 def bench_command(
     seconds: Annotated[
-        float, typer.Option(min=0.001, help="How long each figure is measured.")
+        float, typer.Option(min=0.001, help="How long to measure each environment, in seconds.")
     ] = 2.0,
 ) -> None:
     """Measure how fast the environments step here.

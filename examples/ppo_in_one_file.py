@@ -3,7 +3,7 @@
 A planar quadruped that trots, in two to three minutes on two cores (`pip install torch`).  Copy it
 and change what you like.  Arrays of the worlds become tensors without a copy, by DLPack.
 
-What makes it work is what `train_with_sb3.py` tells: normalized observations and rewards, a
+What makes it work is what `train_with_sb3.py` explains: normalized observations and rewards, a
 learning rate that falls, and noise on the actions that is wide while a gait is sought and narrow
 in the end.
 """

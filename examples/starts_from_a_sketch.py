@@ -1,7 +1,7 @@
 r"""Starts without demonstrations: the humanoid in the middle of a walk that is only sketched.
 
 Each foot goes along a line on the ground and back above it, the legs follow by their lengths alone,
-and nobody asks whether a body could move so.  docs/lab/learning.md says what is learned from it.
+and no body need be able to move so.  docs/lab/learning.md says what is learned from it.
 
     python examples/starts_from_a_sketch.py sketch.npz
     dynenvs train ppo humanoid --starts sketch.npz:0 --curriculum starts_share=0.7 \

@@ -3,7 +3,7 @@
     python examples/wrecking_ball.py [PICTURE.png]
 
 The ball hangs on a rope of one hinge.  Everything that touches is solved together, what does not is
-not; `World.diagnostics` tells how, and how many answers were degraded: the best after bounded work.
+not; `World.diagnostics` says how, and how many answers were degraded: the best after bounded work.
 """
 
 import sys

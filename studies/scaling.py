@@ -33,7 +33,7 @@ HEAD = """\
 # Scaling
 
 Written by `{command}` on {machine}. A load of
-{load:.1f} when it began tells what the machine did besides.
+{load:.1f} when it began is what else the machine did.
 
 [`dynenvs collect ENV --ray ADDRESS`](lab/learning.md#on-several-machines-with-ray) spreads episodes
 over a cluster: tasks of 25 episodes run on its processors, their results travel to the driver, and
@@ -42,7 +42,7 @@ driver's one processor, and its network.
 
 ## Measured
 
-Episodes of the expert with the standard noise. A worker is a processor that Ray is told of; all run
+Episodes of the expert with the standard noise. A worker is a processor that Ray is given; all run
 on this one machine, beside the driver. Rates are those of the {episodes} episodes by which a long
 collection is longer than a short one, so that no beginning counts.
 

@@ -2,7 +2,7 @@
 
 Each robot walks on level ground under commands drawn from the whole range of its task; a table says
 how many keep on their feet, what they earn, and how far the mean speed of an episode, after its
-start, is from the commanded one at most.  It is the table of docs/robots.md.
+start, is from the commanded one at most.  It is a table of docs/lab/robots.md.
 """
 
 from __future__ import annotations

@@ -55,6 +55,7 @@ def test_gains_of_threads_are_one_table_and_a_busy_machine_is_named() -> None:
 
 def test_the_page_begins_with_the_screen() -> None:
     page = report.markdown([ANT, GAIN], families.describe(), Settings(), None)
-    places = [page.index(word) for word in ("# Benchmarks", "## On one screen", "## How it is")]
+    headings = "# Lab notes: speed", "## On one screen", "## How it is"
+    places = [page.index(word) for word in headings]
     assert places == sorted(places)
     assert page.count("A second thread") == 1

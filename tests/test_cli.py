@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import gymnasium as gym
 import pytest
@@ -75,7 +76,7 @@ def test_demo_obeys_its_options(
     (tmp_path / "x").mkdir()
     assert run(monkeypatch, "demo", "PlanarHumanoid", *arguments) == 0
     assert (tmp_path / "x" / "walk.gif").is_file()
-    assert "told 0.750 m/s" in capsys.readouterr().out
+    assert "command 0.750 m/s" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("arguments", "fair"), [((), True), (("--command", "drawn"), False)])
@@ -216,3 +217,17 @@ def test_bench_measures_every_environment(capsys: pytest.CaptureFixture[str]) ->
     for speed in found:
         assert speed.name in printed
         assert min(speed.single, speed.batch, speed.period) > 0.0
+
+
+@pytest.mark.parametrize(
+    ("env_id", "given", "expected"),
+    [
+        ("dynenvs/Quadruped-v0", "0.8", (0.8, 0.0, 0.0)),
+        ("dynenvs/Humanoid-v0", "0.5,0.1,-0.2", (0.5, 0.1, -0.2)),
+        ("dynenvs/PlanarHumanoid-v0", "0.8", 0.8),
+        ("dynenvs/Quadruped-v0", "drawn", None),
+    ],
+)
+def test_one_speed_is_forward(env_id: str, given: str, expected: Any) -> None:
+    """A robot that takes three speeds walks straight ahead where one is given."""
+    assert cli._command_of(env_id, given, None) == expected

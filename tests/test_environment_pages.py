@@ -127,7 +127,7 @@ def test_the_page_of_results_is_of_the_logs(
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)
 def test_undisturbed_returns_of_the_robustness_page(env_id: str) -> None:
     """Those of the evaluation where the seeds are the same, else within four standard errors."""
-    text = (ROOT / "docs/robustness.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/lab/robustness.md").read_text(encoding="utf-8")
     own = text[text.index(f"## {stem(env_id)}\n") :]
     heading = next(line for line in own.splitlines() if line.startswith("| disturbance"))
     names = re.findall(r"(\w+): alive", heading)[1:]  # the first one is the aim

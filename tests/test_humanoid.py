@@ -287,7 +287,7 @@ def test_200_seeds_meet_the_bars() -> None:
         episode = run_episode(env, policy, seed=seed)
         missed += missed_bars(measure_trot(env, episode), seed, 0.02, **BARS)
     assert [bar for bar in missed if "torque change" not in bar] == []
-    assert len(missed) <= 4  # as many as docs/experts.md tells
+    assert len(missed) <= 4  # as many as docs/lab/experts.md says
     if missed:
         pytest.xfail(f"fast and sideways at once, torques change by up to 16 %: {missed}")
 

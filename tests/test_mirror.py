@@ -99,7 +99,7 @@ def test_left_is_right() -> None:
 
 def test_what_has_no_image_is_refused() -> None:
     seen = make_batch(SPACE[1], 1, 1, objects=[sphere(radius=0.1)], observe_objects=True)
-    with pytest.raises(ValueError, match="nobody has told the mirror image of 'object 0 place'"):
+    with pytest.raises(ValueError, match="no mirror image is declared for 'object 0 place'"):
         mirror_of(seen.task)
     with pytest.raises(ValueError, match="no legs"):
         mirror_of(make_batch("dynenvs/DoublePendulum-v0", 1, 1).task)

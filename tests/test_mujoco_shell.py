@@ -153,7 +153,7 @@ def _after_reset(env: Any, action: Any) -> Any:
 def test_a_robot_without_the_tasks_coordinates_is_refused() -> None:
     """Compiled code would read beyond its arrays."""
     path = str(ASSETS / "inverted_pendulum.xml")
-    with pytest.raises(ValueError, match=r"speaks of 3 positions .* the robot has 2"):
+    with pytest.raises(ValueError, match=r"needs 3 positions .* the robot has 2"):
         gym.make("dynenvs/MujocoHalfCheetah-v5", xml_file=path)
 
 

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-PAGE = Path(__file__).parents[1] / "docs" / "with-other-libraries.md"
-TEXT = PAGE.read_text(encoding="utf-8")
+DOCS = Path(__file__).parents[1] / "docs"
+NAMES = ("with-other-libraries", "with-cleanrl-torchrl", "with-tianshou-d3rlpy-rllib")
+TEXT = "\n".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in NAMES)
 SECTIONS = re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", TEXT, re.MULTILINE | re.DOTALL)
 BLOCKS = [
     (title, block)
@@ -21,6 +22,8 @@ BLOCKS = [
 ]
 MODULES = {  # what a section's blocks need
     "stable-baselines3": ("stable_baselines3",),
+    "skrl": ("skrl", "torch"),
+    "rsl_rl": ("rsl_rl", "tensordict"),
     "CleanRL": ("torch",),
     "TorchRL": ("torchrl", "minari"),
     "tianshou": ("tianshou",),
@@ -66,4 +69,4 @@ def test_block_runs_by_itself(title: str, block: str, tmp_path: Path) -> None:
 
 def test_linked_files_exist() -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", TEXT):
-        assert (PAGE.parent / target).exists(), target
+        assert (DOCS / target).exists(), target

@@ -17,15 +17,19 @@ HOW_TO = (
     "how-to",
     *(f"how-to-{word}" for word in ("compute", "disturb", "robots", "scenes", "see")),
 )
-GUIDES = (*HOW_TO, "contact", "from-mujoco", "own-pd", "own-task")
+GUIDES = (
+    *HOW_TO,
+    *("contact", "disturbances", "experts", "from-mujoco", "index", "mujoco-tasks"),
+    *("own-pd", "own-task", "robots", "viewer"),
+)
 
 
-def blocks(page: str) -> dict[str, str]:
-    """Python blocks by the headings that they stand under."""
+def blocks(name: str, page: str) -> dict[str, str]:
+    """Python blocks by the page and the headings that they stand under."""
     found = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     titles = [re.findall(r"^#+ (.+)$", page[: page.index(b)], re.MULTILINE)[-1] for b in found]
     named = zip(titles, found, strict=True)
-    return {f"{title} ({i})": block for i, (title, block) in enumerate(named)}
+    return {f"{name}: {title} ({i})": block for i, (title, block) in enumerate(named)}
 
 
 NEEDS = {  # words of a block, and the library that they are of
@@ -34,9 +38,9 @@ NEEDS = {  # words of a block, and the library that they are of
     "Mujoco": "mujoco",
     "RecordVideo": "moviepy",
 }
-BLOCKS = blocks(README)
+BLOCKS = blocks("README", README)
 for guide in GUIDES:
-    BLOCKS |= blocks((ROOT / f"docs/{guide}.md").read_text(encoding="utf-8"))
+    BLOCKS |= blocks(guide, (ROOT / f"docs/{guide}.md").read_text(encoding="utf-8"))
 GO2 = Path(__file__).parent / "go2.xml"  # the file that a user has in docs/own-pd.md
 
 

@@ -177,3 +177,19 @@ def test_ppo_learns() -> None:
     finally:
         torch.set_num_threads(threads)
     assert after > 3 * before, (before, after)
+
+
+@pytest.mark.parametrize("name", ["wrapper_class", "vec_env_cls"])
+def test_wrappers_of_single_environments_are_refused_with_what_works(name: str) -> None:
+    """The line names three ways; each of them is an import that exists."""
+    from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.vec_env import VecEnvWrapper
+
+    from dynenvs.envs import make_task
+
+    with pytest.raises(TypeError, match=f"takes no {name}") as refused:
+        make_sb3_vec_env("dynenvs/DoublePendulum-v0", 2, **{name: gym.Wrapper})
+    for way in (make_task, VecEnvWrapper, make_vec_env):
+        assert way.__name__ in str(refused.value)
+    venv = make_vec_env("dynenvs/DoublePendulum-v0", 2, wrapper_class=gym.Wrapper)
+    assert venv.env_is_wrapped(gym.Wrapper) == [True, True]

@@ -347,3 +347,68 @@ def test_what_cannot_be_is_refused_and_nothing_changes() -> None:
     many.mass_scale[1, 1] = -1.0
     with pytest.raises(ValueError, match=r"mass_scale\[1, 1\] is -1.0"):
         many.step()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_world_has_the_readings_of_many(name: str) -> None:
+    """Frames, bodies, joints, impulses and wrenches: each row of `Worlds` is a `World`'s."""
+    model = MODELS[name]()
+    q, v = starts(model, COUNT, 5)
+    many = Worlds(model, COUNT, timestep=0.005)
+    many.reset(q, v)
+    ones = [World(model, timestep=0.005) for _ in range(COUNT)]
+    for i, one in enumerate(ones):
+        one.reset(q[i], v[i])
+    for steps in (60, 1, 1):  # the sums of impulses begin anew
+        many.step(steps=steps)
+        for i, one in enumerate(ones):
+            one.step(steps=steps)
+            if steps == 1:
+                np.testing.assert_allclose(one.impulses, many.impulses[i], atol=1e-12)
+            assert one.contact_wrenches.tobytes() == many.contact_wrenches[i].tobytes()
+            for mine, theirs in zip(one.frames, many.frames, strict=True):
+                assert mine.tobytes() == theirs[i].tobytes()
+            for body in model.body_names:
+                pairs = zip(one.body(body), many.body(body), strict=True)
+                assert all(mine.tobytes() == theirs[i].tobytes() for mine, theirs in pairs)
+            for joint in model.joint_names:
+                pairs = zip(one.joint(joint), many.joint(joint), strict=True)
+                assert all(np.array_equal(mine, theirs[i]) for mine, theirs in pairs)
+
+
+def test_bodies_and_joints_by_name() -> None:
+    """Oracle: `frames`, and the model's indices; what is read is the caller's own."""
+    model = quadruped.build()
+    world = World(model)
+    world.reset(*(x[0] for x in starts(model, 1, 6)))
+    expected = frames(model, world.q, world.v)
+    for i, name in enumerate(model.body_names):
+        body = world.body(name)
+        assert body.position.tobytes() == expected.positions[i].tobytes()
+        assert body.rotation.tobytes() == expected.rotations[i].tobytes()
+        assert body.velocity.tobytes() == expected.linear[i].tobytes()
+        assert body.angular_velocity.tobytes() == expected.angular[i].tobytes()
+    name = model.joint_names[-1]
+    knee = world.joint(name)
+    assert knee.position == world.q[model.position_index(name)]
+    assert knee.velocity == world.v[model.velocity_index(name)]
+    before = world.q.copy()
+    world.joint(model.joint_names[0]).position[:] = 7.0
+    assert np.array_equal(world.q, before)
+    with pytest.raises(KeyError, match="unknown body 'trunc'; choose from: world, trunk"):
+        world.body("trunc")
+    with pytest.raises(KeyError, match="unknown joint 'knee'"):
+        world.joint("knee")
+
+
+def test_what_worlds_are_called() -> None:
+    """`repr` says how large they are, and when it is."""
+    model = box_on_ground()
+    world, many = World(model, timestep=0.002), Worlds(model, 3, timestep=0.002)
+    world.step(steps=5)
+    many.step(steps=5, mask=[True, False, False])
+    assert repr(world) == "<World of 1 body, 7 positions, t = 0.01 s, timestep 0.002 s>"
+    words = "<3 Worlds of 1 body, 7 positions, t = 0 to 0.01 s, timestep 0.002 s>"
+    assert repr(many) == words
+    many.reset()
+    assert ", t = 0 s, " in repr(many)

@@ -14,10 +14,15 @@ from dynenvs.agents.errors import told_plainly
 from dynenvs.agents.evaluation.options import parse_options
 from dynenvs.agents.names import own_environment
 
-Env = Annotated[str, typer.Argument(help="humanoid, quadruped, double-pendulum, ..., or an id.")]
-Dataset = Annotated[str, typer.Argument(help='Its id, or short: "humanoid", "humanoid/expert-v0".')]
+Env = Annotated[
+    str,
+    typer.Argument(help="The environment: humanoid, quadruped, double-pendulum, ..., or an id."),
+]
+Dataset = Annotated[
+    str, typer.Argument(help='The dataset: its id, or short "humanoid" or "humanoid/expert-v0".')
+]
 Threads = Annotated[
-    int | None, typer.Option(min=1, help="Of the simulator; as many as there are if absent.")
+    int | None, typer.Option(min=1, help="Threads of the simulator; all processors if not given.")
 ]
 
 Ray = Annotated[
@@ -25,15 +30,15 @@ Ray = Annotated[
     typer.Option(
         "--ray",
         metavar="ADDRESS",
-        help="Spread the work over a Ray cluster: its address, auto for the one that runs here, "
-        "local for this machine's processors.",
+        help="Run on a Ray cluster: its address, auto for the one that runs here, or local for "
+        "this machine's processors.",
     ),
 ]
 Options = Annotated[
     list[str] | None,
     typer.Option(
         "--option",
-        help="Of the environment, as terrain=rough or push_impulse=20; may be several.",
+        help="Option of the environment, as terrain=rough or push_impulse=20; may be repeated.",
     ),
 ]
 
@@ -41,36 +46,37 @@ Options = Annotated[
 @told_plainly
 def collect(
     env: Env,
-    episodes: Annotated[int, typer.Option(min=1, help="How many.")] = 100,
+    episodes: Annotated[int, typer.Option(min=1, help="Number of episodes.")] = 100,
     agent: Annotated[
-        str, typer.Option(help="expert, random, standing, a shipped policy, or a file.")
+        str, typer.Option(help="The agent: expert, random, standing, a shipped policy, or a file.")
     ] = "expert",
     noise: Annotated[
         float | None,
         typer.Option(
             min=0.0,
-            help="Standard deviation of noise on what acts, share of the limits, in nine of ten "
-            "episodes; it shows a clone the way back from its errors, and the agent's own answers "
-            "are recorded beside it. If absent, as much as teaches (docs/lab/learning.md) for the "
-            "expert, 0 for others.",
+            help="Standard deviation of the noise that is added to actions, divided by the torque "
+            "limits, in nine of ten episodes: a clone learns from it how to correct errors. The "
+            "agent's own actions are recorded, too. If not given, a value that suits the expert "
+            "(docs/lab/learning.md), and 0 for other agents.",
         ),
     ] = None,
-    infos: Annotated[
-        bool, typer.Option("--infos", help="Record what each step's info says, too.")
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of the first episode.")] = 0,
+    infos: Annotated[bool, typer.Option("--infos", help="Record each step's info, too.")] = False,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the first episode; each further episode adds 1.")
+    ] = 0,
     name: Annotated[
-        str | None, typer.Option(help='Of the dataset, as "expert-v0"; after the agent if absent.')
+        str | None,
+        typer.Option(help='Name of the dataset, such as "expert-v0"; from the agent if not given.'),
     ] = None,
-    author: Annotated[str | None, typer.Option(help="For the metadata.")] = None,
-    email: Annotated[str | None, typer.Option(help="For the metadata.")] = None,
+    author: Annotated[str | None, typer.Option(help="Author, for the metadata.")] = None,
+    email: Annotated[str | None, typer.Option(help="Address, for the metadata.")] = None,
     options: Options = None,
     threads: Threads = None,
     ray: Ray = None,
 ) -> None:
     """Write episodes as a Minari dataset.
 
-    Interrupted, it goes on where it stopped.
+    If interrupted, the same command continues.
     """
     env_id = own_environment(
         env, "collect", "has no expert, and keeps no states; minari.DataCollector records it"
@@ -135,7 +141,7 @@ def replay(dataset: Dataset, threads: Threads = None) -> None:
 @told_plainly
 def export(
     dataset: Dataset,
-    file: Annotated[Path, typer.Argument(help="NumPy's archive to write, .npz.")],
+    file: Annotated[Path, typer.Argument(help="File to write, a NumPy archive (.npz).")],
 ) -> None:
     """Write a dataset's transitions as plain NumPy arrays."""
     from dynenvs.agents.data.dataset import open_dataset
@@ -148,8 +154,8 @@ def export(
 def starts(
     dataset: Dataset,
     file: Annotated[Path, typer.Argument(help="File to write, .npz.")],
-    count: Annotated[int, typer.Option(min=1, help="How many states, at most.")] = 2000,
-    seed: Annotated[int, typer.Option(min=0, help="Of the draw.")] = 0,
+    count: Annotated[int, typer.Option(min=1, help="Number of states, at most.")] = 2000,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random choice of states.")] = 0,
 ) -> None:
     """Write states of a dataset in which episodes can begin.
 

@@ -125,7 +125,7 @@ def report(env: DynEnv, env_id: str, episode: Episode) -> Table:
         table.add_row("distance along the path", f"{gait.distance:.2f} m")
         table.add_row(
             "mean speed after 2 s" if settled else "mean speed",
-            f"{speed:.3f} m/s, told {gait.command:.3f} m/s",
+            f"{speed:.3f} m/s, command {gait.command:.3f} m/s",
         )
         table.add_row("falls", str(int(gait.fell)))
         table.add_row("worst penetration", f"{gait.penetration:.1e} m")
@@ -134,7 +134,7 @@ def report(env: DynEnv, env_id: str, episode: Episode) -> Table:
         trot = measure_trot(env, episode)
         told = ", ".join(f"{speed:.2f}" for speed in episode.command)
         table.add_row("distance along the path", f"{trot.distance:.2f} m")
-        table.add_row("told (forward, sideways m/s, turning rad/s)", told)
+        table.add_row("command (forward, sideways m/s, turning rad/s)", told)
         if math.isfinite(trot.speed_error):
             table.add_row("mean speed after 2 s, error", f"{trot.speed_error:.3f} m/s")
         table.add_row("falls", str(int(trot.fell)))

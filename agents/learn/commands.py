@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from dynenvs.agents.learn.sweep import Training
 
-Seed = Annotated[int, typer.Option(min=0, help="Of weights, worlds and noise.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of weights, worlds and noise.")]
 
 
 @told_plainly
@@ -29,12 +29,16 @@ def evaluate(
     env: Env,
     agent: Annotated[
         list[str] | None,
-        typer.Option(help="expert, random, standing, a shipped policy, a file; may be several."),
+        typer.Option(
+            help="An agent: expert, random, standing, a shipped policy, or a file; may be repeated."
+        ),
     ] = None,
-    episodes: Annotated[int, typer.Option(min=1, help="Of fixed seeds.")] = 100,
-    json: Annotated[Path | None, typer.Option(help="File for all figures.")] = None,
+    episodes: Annotated[
+        int, typer.Option(min=1, help="Number of episodes; their seeds are fixed.")
+    ] = 100,
+    json: Annotated[Path | None, typer.Option(help="JSON file to write with all figures.")] = None,
     video: Annotated[
-        Path | None, typer.Option(help="GIF of the last agent's first episode.")
+        Path | None, typer.Option(help="GIF to write of the last agent's first episode.")
     ] = None,
     options: Options = None,
     threads: Threads = None,
@@ -92,7 +96,7 @@ def _shipped(env_id: str, console: Console) -> list[str]:
 
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", help="A setting, as learning_rate=1e-3; may be several."),
+    typer.Option("--set", help="A setting, such as learning_rate=1e-3; may be repeated."),
 ]
 
 
@@ -100,29 +104,35 @@ Set = Annotated[
 def clone(
     env: Env,
     dataset: Annotated[
-        str | None, typer.Option(help="Minari dataset to clone; DAgger if absent.")
+        str | None, typer.Option(help="Minari dataset to clone; the expert by DAgger if not given.")
     ] = None,
     relabel: Annotated[
-        bool, typer.Option("--relabel", help="Ask the expert what to do in the dataset's states.")
+        bool,
+        typer.Option(
+            "--relabel", help="Let the expert label the dataset's states with its own actions."
+        ),
     ] = False,
-    episodes: Annotated[int, typer.Option(min=1, help="To learn from, of 1,000 steps.")] = 100,
+    episodes: Annotated[
+        int, typer.Option(min=1, help="Number of episodes to learn from, of 1,000 steps each.")
+    ] = 100,
     gradient_steps: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Of the last lesson; 120 an episode if absent, at least 2,000, at most 12,000.",
+            help="Gradient steps of the last round; if not given, 120 an episode, from 2,000 to "
+            "12,000.",
         ),
     ] = None,
     set_: Set = None,
-    out: Annotated[Path | None, typer.Option(help="Zip to write.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Zip file to write.")] = None,
     seed: Seed = 0,
     options: Options = None,
     threads: Threads = None,
 ) -> None:
     """Clone the expert, or a dataset, into a policy.
 
-    Into a zip that `PPO.load` loads; the expert by DAgger.  A draft is written every minute, and
-    when Ctrl-C ends the work.
+    Writes a zip that `PPO.load` loads; the expert is cloned by DAgger.  A draft is written every
+    minute, and when Ctrl-C ends the work.
     """
     env_id = own_environment(env, "clone", "has no expert to clone, and no datasets of collect's")
     from dynenvs.agents.bars import cloning
@@ -161,18 +171,18 @@ def clone(
 # What `train` takes
 
 Config = Annotated[
-    Path | None, typer.Option(help="YAML file of settings instead of the package's.")
+    Path | None, typer.Option(help="YAML file of settings to use instead of the package's.")
 ]
 RunFolder = Annotated[
-    Path | None, typer.Option(help="The run's folder; runs/ENV/ALGORITHM-SEED if absent.")
+    Path | None, typer.Option(help="Folder of the run; runs/ENV/ALGORITHM-SEED if not given.")
 ]
-From = Annotated[Path | None, typer.Option("--from", help="Zip of a policy to go on from.")]
+From = Annotated[Path | None, typer.Option("--from", help="Zip file of a policy to start from.")]
 CurriculumFrom = Annotated[
     list[str] | None,
     typer.Option(
         "--curriculum",
-        help="Where an option begins, as push_impulse=0: it goes to the run's own value as the "
-        "score rises; may be several.",
+        help="First value of an option, such as push_impulse=0; it moves to the run's own value "
+        "as the score rises. May be repeated.",
     ),
 ]
 Starts = Annotated[
@@ -180,41 +190,42 @@ Starts = Annotated[
     typer.Option(
         "--starts",
         metavar="DATASET[:SHARE]",
-        help="Let this share of the episodes (0.5 if absent) begin in states of a dataset, or of "
-        "a file (.npz).",
+        help="Let this share of the episodes (0.5 if not given) begin in states of a dataset, "
+        "or of a file (.npz).",
     ),
 ]
 Resume = Annotated[
     bool,
     typer.Option(
-        "--resume", help="Go on with the run in the folder; --steps and --set may change it."
+        "--resume", help="Continue the run in the folder; --steps and --set may change it."
     ),
 ]
 Steps = Annotated[
     int | None,
     typer.Option(
-        min=1, help="Of the whole run; the settings' if absent. More extend a finished run."
+        min=1,
+        help="Steps of the whole run; the settings' if not given. More extend a finished run.",
     ),
 ]
 Minutes = Annotated[
-    float | None, typer.Option(min=0.0, help="Stop when the whole run has taken so many.")
+    float | None, typer.Option(min=0.0, help="Stop when the whole run has taken so many minutes.")
 ]
 RunSeed = Annotated[
     str | None,
     typer.Option(
         "--seed",
         "--seeds",
-        help="Of weights, worlds and noise, 0 if absent; 1..8 trains once for each of eight.",
+        help="Seed of weights, worlds and noise, 0 if not given; 1..8 trains once for each.",
     ),
 ]
 RunThreads = Annotated[
-    int | None, typer.Option(min=1, help="Of the simulator; as many as there are if absent.")
+    int | None, typer.Option(min=1, help="Threads of the simulator; all processors if not given.")
 ]
 
 
 @told_plainly
 def train(
-    algorithm: Annotated[str, typer.Argument(help="ppo or sac.")],
+    algorithm: Annotated[str, typer.Argument(help="The algorithm: ppo or sac.")],
     env: Env,
     set_: Set = None,
     config: Config = None,
@@ -331,17 +342,24 @@ def _how_to_go_on(algorithm: str, env: str, folder: Path, threads: int | None) -
 @told_plainly
 def export_policy(
     policy: Annotated[
-        str, typer.Argument(help="A zip; or, with --env, a shipped policy's name as ppo.")
+        str,
+        typer.Argument(
+            help="A zip file; or, with --env, the name of a shipped policy, such as ppo."
+        ),
     ],
     env: Annotated[
-        str | None, typer.Option(help="Where it acts; as its zip says if absent.")
+        str | None,
+        typer.Option(help="Environment in which it acts; the one that its zip names if not given."),
     ] = None,
     onnx: Annotated[
         bool,
-        typer.Option("--onnx/--safetensors", help="To run anywhere, or to load without pickle."),
+        typer.Option(
+            "--onnx/--safetensors", help="ONNX runs anywhere; safetensors load without pickle."
+        ),
     ] = True,
     out: Annotated[
-        Path | None, typer.Option(help="The file; in this folder, by the zip's name, if absent.")
+        Path | None,
+        typer.Option(help="File to write; in this folder, with the zip's name, if not given."),
     ] = None,
     options: Options = None,
 ) -> None:

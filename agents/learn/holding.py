@@ -85,9 +85,9 @@ def pose_law(task: Any, share: float = 1.0) -> dict[str, Floats]:
     share = number(share, "hold_pose", LEAST_SHARE, 1.0)
     slices, model = task.observation_slices, task.robot
     if task.motors is not None:
-        raise ValueError('control="position" holds a pose by itself: leave hold_pose away')
+        raise ValueError('control="position" holds a pose by itself: leave out hold_pose')
     if not {"joint angles", "joint velocities"} <= slices.keys() or not hasattr(task, "standing"):
-        raise ValueError("hold_pose is for walkers, whose joints are observed: leave it away")
+        raise ValueError("hold_pose is for walkers, whose joints are observed: leave it out")
     limits, inertia, period = model.effort_limit[model.actuated], apparent_inertia(task), task.dt
     stiffness, damping, _ = task.position_gains
     stiff = np.minimum(stiffness, share * inertia / period**2 / limits)
@@ -193,7 +193,7 @@ class HoldingPolicy(ActorCriticPolicy):
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
         if self.use_sde:
-            raise ValueError("hold_pose goes with white noise alone: leave use_sde away")
+            raise ValueError("hold_pose goes with white noise alone: leave out use_sde")
         self.action_net = Held(self.mlp_extractor.latent_dim_pi, **self.law)
         self.action_net.apply(lambda layer: self.init_weights(layer, gain=0.01))
         with torch.no_grad():

@@ -38,7 +38,7 @@ def read_log(folder: Path, algorithm: str, env_id: str) -> dict[str, Any]:
     """
     last = folder / "last.zip"
     if not last.is_file():
-        raise FileNotFoundError(f"there is no run in {str(folder)!r}: leave --resume away")
+        raise FileNotFoundError(f"there is no run in {str(folder)!r}: leave out --resume")
     note = read_note(last)
     if "log" not in note:
         raise ValueError(f"{str(last)!r} holds a policy, not a run: start with --from instead")

@@ -30,7 +30,7 @@ class Diagram(NamedTuple):
     back: tuple[str, int] | None = None
 
 
-SEEN = Stage("Observation", ("what sensors of a robot would say, noise included",), "")
+SEEN = Stage("Observation", ("what the sensors measure, noise included",), "")
 ACTION = Stage("Action", ("torques over effort limits, within [-1, 1]",))
 DIAGRAMS = {
     "humanoid": Diagram(
@@ -39,7 +39,7 @@ DIAGRAMS = {
             Stage(
                 "Estimate",
                 (
-                    "blends what is seen with what the last call foretold (Kalman's gains);",
+                    "blends the observation with the last prediction (Kalman filter);",
                     "soles that carry are flat on the ground and do not move",
                 ),
                 "state, which feet carry",
@@ -63,7 +63,7 @@ DIAGRAMS = {
             Stage(
                 "Inverse dynamics",
                 (
-                    "the six rows of the free base say what the ground must do;",
+                    "six rows of the free base give the ground forces;",
                     "each foot takes its share, motors do the rest",
                 ),
                 "torques",
@@ -84,7 +84,7 @@ DIAGRAMS = {
                 "Estimate",
                 (
                     "feet that stand put height, tilt and joint velocities right;",
-                    "what was foretold tells noise from motion, and a delay of the motors",
+                    "predictions distinguish noise from motion, and show late motors",
                 ),
                 "state",
             ),
@@ -109,7 +109,7 @@ DIAGRAMS = {
             ),
             ACTION,
         ),
-        ("state: foretold velocities", 2),
+        ("state: predicted velocities", 2),
     ),
     "planar": Diagram(
         (

@@ -132,22 +132,6 @@ def refuse_kinematic(model: Model) -> None:
         )
 
 
-def start_totals(rows: NDArray[Any]) -> None:
-    """In large scenes, start new sums of impulses: pairs that have parted then give back slots.
-
-    As `totals.clear_totals` does in environments before each control step.
-    """
-    for row in rows:
-        status, memory, touched = row["status"], row["memory"], row["touched"]
-        listed = touched[: int(status["touched"])].copy()
-        memory["total"][listed] = 0.0
-        used = memory["mode"][listed] != 0
-        used |= (memory["impulse"][listed] != 0.0).any(axis=1)
-        memory["listed"][listed[~used]] = 0
-        status["touched"] = int(used.sum())
-        touched[: int(used.sum())] = listed[used]
-
-
 def mend_lists(rows: NDArray[Any]) -> None:
     """Make rows list just the features that their memory marks as listed, and all that it must.
 

@@ -14,21 +14,22 @@ from dynenvs.contact.detection.detect import candidates_of, measure_own_gaps, pl
 from dynenvs.jit.compiled import bind, prepare
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.bounds import check_size, check_states
-from dynenvs.memory.layout import Floats, open_model, open_work, open_world
+from dynenvs.memory.layout import Bytes, Floats, open_model, open_work, open_world
 from dynenvs.memory.origin import marked, unmarked
 from dynenvs.memory.records import BUDGET, CONTACT, FAR
 from dynenvs.model.contact_options import cone_code, cone_name, direction_counts, polygon_number
 from dynenvs.model.model import Model
 from dynenvs.model.parts import MOST_COUNT, positive
-from dynenvs.model.validation import check_parameters, finite_vector, mend_lists, start_totals
+from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
 from dynenvs.simulation.audit import Audit, Scratch, audit_interval
 from dynenvs.simulation.certificate import Certificate, certify
 from dynenvs.simulation.controls import Inputs
 from dynenvs.simulation.diagnostics import Diagnostics, read_diagnostics
-from dynenvs.simulation.guard import Guarded, alone, in_use
+from dynenvs.simulation.guard import alone, in_use
+from dynenvs.simulation.readings import Readings, contact_sources, step_anew
 from dynenvs.simulation.room import most_contacts, move_rows, with_room, with_room_for
 from dynenvs.simulation.start import start
-from dynenvs.simulation.timestep import ABSURD, DONE, STEP_FULL, step
+from dynenvs.simulation.timestep import ABSURD, DONE, STEP_FULL
 
 TOUCHING = 1e-6  # features this close are listed as contacts even if they carry nothing [m]
 
@@ -55,7 +56,7 @@ class Contact(NamedTuple):
     moment: Floats
 
 
-class World(Guarded):
+class World(Readings):
     """A world that holds one model and steps it with hard contact.
 
     It begins where `reset()` takes it back to: at the model's keyframe "qpos0" if there is one.
@@ -66,7 +67,7 @@ class World(Guarded):
         cone: of friction, "pyramid" or "exact", in this world; the model's if None.
         directions: of each friction pyramid in this world: even, from 4 to the model's number,
             which it is if None.
-        integrator: "euler" or "midpoint" (`ModelBuilder` tells of both); the model's if None.
+        integrator: "euler" or "midpoint" (`ModelBuilder` explains both); the model's if None.
         audit_every: of how many steps one is audited (`World.audit_every`); none if 0.
 
     Raises:
@@ -78,7 +79,7 @@ class World(Guarded):
         world.q[2] = 1.0
         for _ in range(200):
             world.step()
-        print(world.time, world.q, world.contacts, world.diagnostics)
+        print(world.time, world.body("box").position, world.contacts, world.diagnostics)
     """
 
     def __init__(
@@ -116,8 +117,8 @@ class World(Guarded):
         self._handle = open_world(self.model.packed, self._row, self._buffer)
         self._tau = np.zeros(self.model.nv)
         self._inputs = Inputs(self.model, self._tau[None], ())
-        self._servos = bool(self.model.header.nservos)  # asked in each step, as is the next one
-        self._pooled = bool(self.model.header.nblocks)  # whether pairs share their slots
+        self._servos = bool(self.model.header.nservos)  # looked at in each step
+        self._sources = contact_sources(self.model)
         self._written = False  # whether parameters may have been written from outside
         self._prepared = False  # whether all that a step calls has been compiled
         self._bound: Callable[[], Any] | None = None  # the step's kernel with its arguments
@@ -134,7 +135,7 @@ class World(Guarded):
             "_tau",
             "_inputs",
             "_servos",
-            "_pooled",
+            "_sources",
             "_written",
             "_prepared",
             "_bound",
@@ -156,6 +157,16 @@ class World(Guarded):
         self._tau[:] = tau
         self._written = True
 
+    def __repr__(self) -> str:
+        return f"<World of {self._parts}, t = {self.time:g} s, timestep {self.timestep:g} s>"
+
+    @property
+    def _workspace(self) -> Bytes:
+        return self._buffer
+
+    def _give(self, array: NDArray[Any]) -> Any:
+        return array[0]
+
     @property
     def timestep(self) -> float:
         """Length of a step [s]; may be set at any time."""
@@ -171,7 +182,7 @@ class World(Guarded):
         """Positions, shape (nq,): a view that can be written into.
 
         In scenes of so many parts that pairs share their slots, a step may move the state to make
-        room for more: ask again after each.
+        room for more: read the property again after each step.
         """
         view: Floats = self._rows["q"][0]
         return view
@@ -289,8 +300,8 @@ class World(Guarded):
         """Of how many steps one is audited; 0: none.  May be set at any time.
 
         An audit measures what a step's own equations do not see: how deep anything is in anything
-        else, by distances of solids, and how much energy the step gained.  `diagnostics` tells the
-        worst (`deepest`, `gained`) and how many steps were beyond their bounds (`beyond`).  What
+        else, by distances of solids, and how much energy the step gained.  `diagnostics` has the
+        worst (`deepest`, `gained`) and the number of steps beyond their bounds (`beyond`).  What
         overlaps when it is set, or after a `reset`, is left out: `overlapping` names it.
         """
         return self._every
@@ -351,7 +362,7 @@ class World(Guarded):
         """Advance by `steps` time steps under actuator forces `tau` [N m, N], shape (nu,).
 
         A motor gives no more than its joint's `effort` limit: forces beyond are clipped to it, as
-        the environments do and MuJoCo does with a `forcerange`; `World.tau` tells what was applied.
+        the environments do and MuJoCo does with a `forcerange`; `World.tau` is what was applied.
         Limits of velocity are not enforced (see `Joint`).
 
         With `control` instead, a number for each of `Model.actuators`, these make the forces, anew
@@ -385,10 +396,8 @@ class World(Guarded):
             check_parameters(model, self._rows)
         self._inputs.take(tau, control, None, _given)
         if not self._prepared:
-            prepare("the dynamics", [step], model.kernel_groups)
+            prepare("the dynamics", [step_anew], model.kernel_groups)
             self._prepared = True
-        if self._pooled:
-            start_totals(self._rows)
         call = self._call()
         audit = self._audit
         for _ in range(steps):
@@ -434,7 +443,7 @@ class World(Guarded):
         if self._servos:
             self._inputs.put_controls(self._buffer)
         if self._bound is None:
-            self._bound = bind(step, self._handle, self._tau, self._timestep)
+            self._bound = bind(step_anew, self._handle, self._tau, self._timestep)
         return self._bound
 
     def _make_room(self) -> None:

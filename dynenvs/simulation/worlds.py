@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.dynamics.jacobians import Frames, read_frames
 from dynenvs.jit.compiled import bind, prepare
 from dynenvs.memory.bounds import check_size, check_states
-from dynenvs.memory.layout import Bytes, Floats, Ints, open_work, open_world
+from dynenvs.memory.layout import Bytes, Floats, Ints, open_world
 from dynenvs.memory.origin import marked, unmarked
 from dynenvs.model.model import LARGE, Model, available_bytes
 from dynenvs.model.parts import MOST_COUNT, positive
@@ -25,8 +24,6 @@ from dynenvs.simulation.batch import (
     LEAST_SHARE,
     WAITING,
     begin_worlds,
-    read_impulses,
-    read_wrenches,
     step_worlds,
 )
 from dynenvs.simulation.certificate import Certificate, certify
@@ -34,6 +31,7 @@ from dynenvs.simulation.controls import Inputs
 from dynenvs.simulation.diagnostics import AUDITED, BOUNDS, COUNTERS
 from dynenvs.simulation.guard import GuardedBatch, alone, in_use
 from dynenvs.simulation.progress import APART, begin_round, new_progress
+from dynenvs.simulation.readings import Readings, contact_sources
 from dynenvs.simulation.room import most_contacts, move_rows, with_room
 from dynenvs.simulation.start import start
 from dynenvs.simulation.threads import Repeated, share
@@ -58,7 +56,7 @@ class WorldsError(SimulationError):
         self.worlds = worlds
 
 
-class Worlds(GuardedBatch):
+class Worlds(Readings, GuardedBatch):
     """`count` worlds of one model, stepped together.
 
     A world's future depends on its own entries alone, bit for bit as `World` has it: not on the
@@ -83,7 +81,7 @@ class Worlds(GuardedBatch):
         worlds.q[:, 2] = np.linspace(0.5, 1.0, 256)
         for _ in range(200):
             worlds.step(-2.0 * worlds.v[:, model.actuated])
-        print(worlds.q.mean(axis=0), worlds.impulses[:, model.body_id("foot")])
+        print(worlds.body("foot").position, worlds.impulses[:, model.body_id("foot")])
     """
 
     def __init__(
@@ -136,10 +134,7 @@ class Worlds(GuardedBatch):
         # Calls with what they are given: of the last step, and of a reset
         self._bound: tuple[tuple[float, int], Callable[[], Any]] | None = None
         self._again: tuple[Any, Callable[[], bool]] | None = None
-        # Each slot of pairs that own theirs, by the number of its feature
-        own = self.model.pairs["first"] >= 0
-        pairs = h.npoints + np.repeat(np.flatnonzero(own), self.model.pairs["slots"][own])
-        self._sources = np.concatenate([np.arange(h.npoints), pairs]).astype(np.int64)
+        self._sources = contact_sources(self.model)
 
     def __getstate__(self) -> dict[str, Any]:
         made = {
@@ -174,6 +169,14 @@ class Worlds(GuardedBatch):
 
     def __len__(self) -> int:
         return self.count
+
+    def __repr__(self) -> str:
+        first, last = self.time.min(), self.time.max()
+        times = f"{first:g} s" if first == last else f"{first:g} to {last:g} s"
+        return f"<{self.count} Worlds of {self._parts}, t = {times}, timestep {self.timestep:g} s>"
+
+    def _give(self, array: NDArray[Any]) -> Any:
+        return array
 
     @property
     def timestep(self) -> float:
@@ -253,39 +256,6 @@ class Worlds(GuardedBatch):
         return self._tau
 
     @property
-    @alone
-    def frames(self) -> Frames:
-        """Poses and velocities of all bodies, the world first; arrays with one entry a world."""
-        n, nb = self.count, len(self.model.body_names)
-        shapes = (n, nb, 3, 3), (n, nb, 3), (n, nb, 3), (n, nb, 3)
-        found = Frames(*(np.empty(shape) for shape in shapes))
-        read_frames(open_work(self.model.packed, self._workspace), _bytes(self._rows), *found)
-        return found
-
-    @property
-    def impulses(self) -> Floats:
-        """What contacts gave each body in the last `step`, world axes [N s], shape (count, nb, 3).
-
-        Divided by the time that it took: the mean force.
-        """
-        found = np.empty((self.count, len(self.model.body_names), 3))
-        read_impulses(self.model.packed, _bytes(self._rows), self._sources, found)
-        return found
-
-    @property
-    @alone
-    def contact_wrenches(self) -> Floats:
-        """What contacts gave each body in the last time step (not call), shape (count, nb, 6).
-
-        Angular and linear impulse at its centre of mass, world axes [N m s, N s], at the places
-        where parts touch now; divided by `timestep`, (moment; force).  Where parts bounce, a step
-        has several parts: of the last of them.
-        """
-        found = np.zeros((self.count, len(self.model.body_names), 6))
-        read_wrenches(self.model.packed, _bytes(self._rows), self._workspace, found)
-        return found
-
-    @property
     def stop_impulses(self) -> Floats:
         """What joint stops gave each coordinate in the last time step [N m s, N s], (count, nv).
 
@@ -338,7 +308,7 @@ class Worlds(GuardedBatch):
         Args:
             tau: shape (count, nu), clipped to effort limits; none if None.
             steps: how many.
-            control: of `Model.actuators` instead, as `World.step` tells, shape (count, actuators).
+            control: of `Model.actuators` instead, as of `World.step`, shape (count, actuators).
             mask: which worlds, shape (count,); all if None.  What is given of others is not read.
 
         Raises:
@@ -348,7 +318,7 @@ class Worlds(GuardedBatch):
                 model allows; all others have been stepped.
             RuntimeError: another thread is using these worlds.
             KeyboardInterrupt: Ctrl-C, which acts within a second.  Each world has made a whole
-                number of the steps, as its `time` tells: all the same number, or, where one step of
+                number of the steps, as its `time` shows: all the same number, or, where one step of
                 all takes longer than that, some of them one more.
         """
         if not self._turn.acquire(False):

@@ -56,10 +56,10 @@ def mirror_of(task: Any) -> Mirror:
         task: a walker's `Task`.
 
     Raises:
-        ValueError: no walker, joints without a counterpart, or a block whose image nobody has told.
+        ValueError: no walker, joints without a counterpart, or a block without a declared image.
     """
     if not hasattr(task, "legs"):
-        raise ValueError("a robot with no legs has no left and right: leave symmetric away")
+        raise ValueError("a robot with no legs has no left and right: leave out symmetric=True")
     action = _joints(task.robot)
     planar = bool(task.robot.header.planar)
     places: list[NDArray[np.intp]] = []
@@ -79,7 +79,7 @@ def mirror_of(task: Any) -> Mirror:
             forward, sideways = task.scan
             own = np.arange(block.size).reshape(forward, sideways)[:, ::-1].reshape(-1)
         elif not planar and block.name != "height":
-            raise ValueError(f"nobody has told the mirror image of {block.name!r}")
+            raise ValueError(f"no mirror image is declared for {block.name!r}")
         places.append(at + own)
         signs.append(sign)
         at += block.size

@@ -12,10 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.dynamics.jacobians import Frames, read_frames
-from dynenvs.memory.layout import Floats, Ints, open_work
+from dynenvs.dynamics.jacobians import Frames
+from dynenvs.memory.layout import Floats
 from dynenvs.model.model import Model
-from dynenvs.simulation.batch import read_impulses
+from dynenvs.simulation.readings import (
+    Body,
+    Joint,
+    contact_sources,
+    frames_of,
+    impulses_of,
+    joint_of,
+)
 
 
 class Arrays(NamedTuple):
@@ -28,22 +35,6 @@ class Arrays(NamedTuple):
     rewards: Floats  # of the last step, by the environment's own task, shape (n,)
     dt: float  # control period [s]
     legs: tuple[str, ...]  # whose feet have contact forces
-
-
-class Body(NamedTuple):
-    """A body of each world, in world axes; one world's has no first axis."""
-
-    position: Floats  # of its origin [m], shape (n, 3)
-    rotation: Floats  # body to world, shape (n, 3, 3)
-    velocity: Floats  # of its origin [m/s], shape (n, 3)
-    angular_velocity: Floats  # [rad/s], shape (n, 3)
-
-
-class Joint(NamedTuple):
-    """A joint of each world; of one coordinate, shape (n,), of more, (n, k)."""
-
-    position: Floats  # [rad] or [m]
-    velocity: Floats  # [rad/s] or [m/s]
 
 
 class State:
@@ -165,8 +156,7 @@ class State:
             KeyError: there is no body of that name.
         """
         states, model = self._arrays.states, self.model
-        found = np.empty((len(states), len(model.body_names), 3))
-        read_impulses(model.packed, _bytes(states), _sources(model), found)
+        found = impulses_of(model, states, contact_sources(model))
         force: Floats = self._give(found[:, model.body_id(body)] / self._arrays.dt)
         return force
 
@@ -176,16 +166,9 @@ class State:
         Raises:
             KeyError: there is none of that name.
         """
-        model, states = self.model, self._arrays.states
-        places = (model.position_index, states["q"]), (model.velocity_index, states["v"])
-        parts = []
-        for index, array in places:
-            first = index(name)
-            later = [index(other) for other in model.joint_names]
-            after = min([at for at in later if at > first], default=array.shape[1])
-            part = array[:, first:after]
-            parts.append(self._give(part[:, 0] if part.shape[1] == 1 else part))
-        return Joint(*parts)
+        states = self._arrays.states
+        parts = joint_of(self.model, states["q"], states["v"], name)
+        return Joint(*map(self._give, parts))
 
     def _poses(self) -> Frames:
         """Of all bodies; worked out again where the worlds have moved."""
@@ -193,23 +176,8 @@ class State:
         q, v = states["q"], states["v"]
         if self._seen is not None and (q == self._seen[0]).all() and (v == self._seen[1]).all():
             return self._frames
-        n, nb = len(states), len(self.model.body_names)
-        shapes = (n, nb, 3, 3), (n, nb, 3), (n, nb, 3), (n, nb, 3)
-        found = Frames(*(np.empty(shape) for shape in shapes))
         if self._work is None or self._work[0] is not self.model:
             self._work = self.model, self.model.workspace()
-        read_frames(open_work(self.model.packed, self._work[1]), _bytes(states), *found)
+        found = frames_of(self.model, states, self._work[1])
         self._frames, self._seen = found, (q.copy(), v.copy())
         return found
-
-
-def _sources(model: Model) -> Ints:
-    """The contact feature of each place of a world's memory of contacts that is nobody else's."""
-    own, points = model.pairs["first"] >= 0, int(model.header.npoints)
-    pairs = points + np.repeat(np.flatnonzero(own), model.pairs["slots"][own])
-    return np.concatenate([np.arange(points), pairs]).astype(np.int64)
-
-
-def _bytes(states: NDArray[Any]) -> NDArray[np.uint8]:
-    """States' memory, as kernels take it."""
-    return states.reshape(-1).view(np.uint8)

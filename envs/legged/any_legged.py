@@ -173,7 +173,7 @@ class AnyLeggedTask(QuadrupedTask):
         if self.options["weight_rhythm"][0] != 0.0:  # which feet the clock means, no file says
             raise ValueError(
                 "reward_weights: 'rhythm' is for this package's own walkers, whose clock says "
-                "which feet carry; leave it away for a robot from a file"
+                "which feet carry; leave it out for a robot from a file"
             )
 
     def _feet(self) -> dict[str, tuple[str, ...]]:

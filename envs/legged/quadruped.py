@@ -136,7 +136,7 @@ class QuadrupedEnv(LeggedRobot):
 
     ## Rewards
     The sum of the terms in `info`, each bounded; a robot that follows its command earns close to
-    1 a step, one that stands still while told to walk about nothing.
+    1 a step, one that stands still while commanded to walk about nothing.
 
     - `reward_velocity` = 0.8 f, with f = exp(-(e / s)^2) exp(-(w / r)^2): e is the error of the
       mean velocity over the step in the trunk's heading, s = max(0.1 m/s, 0.4 commanded speed);
@@ -200,7 +200,7 @@ class QuadrupedEnv(LeggedRobot):
     - `observe_objects` = False: whether the observation tells of them (the expert does not look).
     - `reset_noise` = 0.01, `terminate_on_fall` = True.
     - `max_episode_steps`: 1,000 through `gym.make`, whose TimeLimit wrapper keeps it, and
-      `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
+      `gym.make_vec`; -1 for no limit, which is the class's own default.
     - `timestep` = 0.0075: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.
     - `reward_weights` = None: other weights of some reward terms by their names, such as

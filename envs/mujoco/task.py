@@ -38,7 +38,7 @@ class MujocoTask(ABC):
 
     Args:
         xml_file: name of one of Gymnasium's files, or a path; a robot of your own must have the
-            coordinates that the task speaks of.
+            coordinates that the task uses.
         frame_skip: physics steps in a control step.
         max_episode_steps: control steps until an episode is truncated, counted by the environment
             itself.  -1 sets no limit; None is the limit that the task is registered with.
@@ -173,7 +173,7 @@ def _check_size(model: Model, least: tuple[int, int]) -> None:
     """Raise a ValueError if a robot lacks coordinates: compiled code would read beyond them."""
     if model.nq < least[0] or model.nv < least[1]:
         raise ValueError(
-            f"xml_file: the task speaks of {least[0]} positions and {least[1]} velocities; the "
+            f"xml_file: the task needs {least[0]} positions and {least[1]} velocities; the "
             f"robot has {model.nq} and {model.nv}"
         )
 

@@ -168,7 +168,7 @@ class ChainPendulumEnv(DynEnv):
     - `surface` = "both" | "floor" | "wall": where targets are.
     - `reset_noise` = 0.05.
     - `max_episode_steps`: 1,000 through `gym.make`, whose TimeLimit wrapper keeps it, and
-      `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
+      `gym.make_vec`; -1 for no limit, which is the class's own default.
     - `timestep` = 0.005: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.
     - `reward_weights` = None: other weights of some reward terms by their names, such as

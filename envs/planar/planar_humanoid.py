@@ -99,7 +99,7 @@ class PlanarHumanoidEnv(PlanarWalker):
 
     ## Rewards
     The sum of the terms in `info`, each bounded; a walker that follows its command earns close to
-    1 a step, one that stands still while told to walk about nothing.
+    1 a step, one that stands still while commanded to walk about nothing.
 
     - `reward_velocity` = 0.8 f, with f = exp(-(error / scale)^2), the error of the mean speed over
       the step and scale = max(0.1 m/s, 0.5 command)
@@ -135,7 +135,7 @@ class PlanarHumanoidEnv(PlanarWalker):
     - `free_pitch` = False: whether the torso pitches, another model of the same task.
     - `reset_noise` = 0.01, `terminate_on_fall` = True.
     - `max_episode_steps`: 1,000 through `gym.make`, whose TimeLimit wrapper keeps it, and
-      `gym.make_vec`; -1 for no limit, as the class itself has none unless told.
+      `gym.make_vec`; -1 for no limit, which is the class's own default.
     - `timestep` = 0.005: physics step [s], at most 0.02.
     - `frame_skip` = 2: physics steps in a control step.
     - `reward_weights` = None: other weights of some reward terms by their names, such as

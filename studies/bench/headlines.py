@@ -88,7 +88,7 @@ HEADLINES = (
         "(.*), dynenvs",
     ),
 )
-HEADS = ("what", "beside", "times as fast: median (quartiles)")
+HEADS = ("what", "compared with", "times as fast: median (quartiles)")
 
 
 def found(headline: Headline, results: Sequence[Result]) -> list[tuple[str, Row]]:

@@ -20,7 +20,7 @@ from studies.bench.race import UNITS, Result, Row, Settings
 
 HIDDEN = ("marks", "by", "solver", "worlds", "threads", "links")  # facts that the name tells too
 
-TITLE = "# Benchmarks\n"
+TITLE = "# Lab notes: speed\n\nThe short guide: [benchmarks](../benchmarks.md).\n"
 INTRODUCTION = """\
 ## How it is measured
 

@@ -1,6 +1,6 @@
 """How well the experts and the shipped policies bear disturbances.
 
-`python -m studies.robustness humanoid quadruped --output docs/robustness.md`: a table of
+`python -m studies.robustness humanoid quadruped --output docs/lab/robustness.md`: a table of
 disturbances, and curves over the size of each.
 """
 

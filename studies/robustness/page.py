@@ -15,18 +15,18 @@ ACROSS = 4  # panels in a row
 PANEL = (3.3, 2.6)  # [inches]
 COLORS = ("#c8553d", "#4a5463", "#e0a458", "#588b8b")
 HEAD = """\
-# Robustness
+# Lab notes: robustness
 
 Written by `{command}`.
 
 Episodes of up to 1,000 control steps with drawn commands, {seeds} for each row of a table{curves},
-from seeds in which nobody trained or tuned. "Alive" is the share of episodes that reach the time
-limit; "return" is the mean sum of rewards until an episode ends, over the same agent's without a
-disturbance, which the first row has in full. The columns "aim" say what a good controller should
+from seeds with which nothing was trained or tuned. "Alive" is the share of episodes that reach the
+time limit; "return" is the mean sum of rewards until an episode ends, over the same agent's without
+a disturbance, which the first row has in full. The columns "aim" say what a good controller should
 do; a figure below it is in italics. "-" is an agent that cannot act in that environment. The
-disturbances are options of the environments ([disturbances](disturbances.md)); the expert and the
-shipped policies know nothing of them. The standard error of a share s of n episodes is the square
-root of s (1 - s) / n: 1.5 % at 95 % of 200.
+disturbances are [options of the environments](../disturbances.md); the expert and the shipped
+policies were not trained or tuned for them. The standard error of a share s of n episodes is the
+square root of s (1 - s) / n: 1.5 % at 95 % of 200.
 """
 
 

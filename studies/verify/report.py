@@ -33,16 +33,16 @@ COLORS = (
 
 COST = "time a step [us]"
 PICTURES = {"verify": "Errors of all scenes", "isotropy": "Sliding in all directions"}
-TITLE = "# Verification\n"
+TITLE = "# Lab notes: verification\n\nThe short guide: [verification](../verification.md).\n"
 GROUPS = {  # what is verified: the families of scenes that say so, and by what the truth is known
-    "what rests stays, piles too": (("rest", "piles", "pinched"), "equilibrium"),
-    "what slides obeys Coulomb's law": (("sliding", "isotropy", "groove"), "closed forms"),
-    "what rolls and spins": (("rolling", "moments"), "closed forms"),
-    "what falls does not go in": (("impacts", "corners"), "non-penetration, momentum"),
-    "what bounces": (("bouncing",), "Newton's law, momentum, energy"),
-    "loops stay closed": (("closed",), "the loop's equations"),
-    "belts carry": (("conveyor",), "closed forms"),
-    "what users report": (("reported",), "closed forms, conservation"),
+    "resting, piles": (("rest", "piles", "pinched"), "equilibrium"),
+    "sliding": (("sliding", "isotropy", "groove"), "closed forms"),
+    "rolling, spinning": (("rolling", "moments"), "closed forms"),
+    "falling": (("impacts", "corners"), "non-penetration, momentum"),
+    "bouncing": (("bouncing",), "Newton's law, momentum, energy"),
+    "closed loops": (("closed",), "the loop's equations"),
+    "conveyor belts": (("conveyor",), "closed forms"),
+    "reports of users": (("reported",), "closed forms, conservation"),
 }
 BESIDE = """\
 Beside these scenes: equations of motion of imported robots equal MuJoCo's to 1e-10
@@ -55,8 +55,8 @@ INTRODUCTION = """\
 
 Written by `python -m studies verify --markdown`: scenes whose outcome is known, in dynenvs and
 other simulators. The table shows errors: distances from the known answer, in the unit of the
-quantity. The bar is what dynenvs must stay below; where there is none, integrators of first order
-differ by as much as their step allows, and the row is there to be seen.
+quantity. The threshold is what dynenvs must stay below; rows without one are shown for comparison:
+there, integrators of first order differ by as much as their step allows.
 
 Each simulator gets the same bodies, step and coefficients.
 
@@ -84,7 +84,7 @@ Each simulator gets the same bodies, step and coefficients.
 "Time a step" is processor time. dynenvs, MuJoCo and DART: the whole step, called from Python.
 Pinocchio: its own functions only, without the detection of contacts and without Python's share.
 Painleve's rod is read after one step, in which an impulse stops its tip in dynenvs; MuJoCo and DART
-slow it down over some twenty. "Solves above tolerance" are the solvers' own words: dynenvs'
+slow it down over some twenty. "Solves above tolerance" are what the solvers report: dynenvs'
 degraded and failed solves, those of ADMM that did not converge, and PGS's that end with a residual
 above 1e-9; the others keep no count. The pinched capsule, that of MuJoCo's issue 3328, is in
 equilibrium from the start, but its ends may share the load in many ways: a solver whose impulses
@@ -98,14 +98,14 @@ balls meet in empty space; coefficients of friction (0 to 1) and restitution (0.
 """
 
 SUMMARY = """\
-## Who is better where
+## Which simulator is better at what
 
-How many bars each simulator keeps, and the median of its time a step over the scenes. The bars are
-those of exact contact, which soft contact does not aim at; here the pyramid is judged by those of
-the exact cone, too.
+How many thresholds each simulator meets, and the median of its time a step over the scenes. The
+thresholds are those of exact contact, which soft contact does not aim at; here the pyramid is
+compared with those of the exact cone, too.
 """
 READ = """\
-What these scenes say of each, whoever wrote it:
+What these scenes show of each simulator:
 
 - MuJoCo is the quickest where many bodies touch, several times as quick as dynenvs in piles and in
   what falls on corners. What rests sinks, and what is held creeps: its contacts are springs.
@@ -114,7 +114,7 @@ What these scenes say of each, whoever wrote it:
 - DART is quick and close along the axes of its friction pyramid; off those axes what slides turns
   aside and stops elsewhere, heavy boxes on light ones sink, and what falls on a corner goes in by
   millimetres.
-- Pinocchio's ADMM is the peer in exactness: walls, towers, grasps and grooves come out as with
+- Pinocchio's ADMM is as exact: walls, towers, grasps and grooves come out as with
   dynenvs' exact cone. It takes some ten times as long, and loses Painleve's rod, great ratios of
   masses and some of the drops.
 - Pinocchio's PGS is as exact as any on single bodies, and does not converge where a load has
@@ -180,7 +180,7 @@ def _list(rows: Sequence[Row], console: Console) -> None:
     """Scene by scene, quantity by quantity: the errors of all simulators."""
     names = systems(rows)
     for row, after in zip(rows, [*rows[1:], None], strict=True):
-        bar = f", bar {digits(row.bar)}" if row.bar is not None else ""
+        bar = f", threshold {digits(row.bar)}" if row.bar is not None else ""
         head = f"{row.scene}: {row.quantity}, {row.expected:.6g} expected{bar}; errors:"
         misses = {name: " (misses)" for name in names if is_ours(name) and row.fails(name)}
         errors = {name: digits(row.errors[name]) for name in names if name in row.errors}
@@ -194,7 +194,7 @@ def _list(rows: Sequence[Row], console: Console) -> None:
 def _table(rows: Sequence[Row]) -> Table:
     """All of it."""
     names = systems(rows)
-    table = Table("scene", "quantity", "expected", "bar", *names)
+    table = Table("scene", "quantity", "expected", "threshold", *names)
     for column in table.columns[2:]:
         column.justify, column.min_width = "right", 7
     last = ""
@@ -241,7 +241,7 @@ def markdown(
 ) -> str:
     """The page of the documentation; `pictures`: the plots' files by name, beside it."""
     names = systems(rows)
-    heads = ["scene", "quantity", "expected", "bar", *names]
+    heads = ["scene", "quantity", "expected", "threshold", *names]
     lines = [TITLE, screen(rows), BESIDE, INTRODUCTION]
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     lines.append(f"{machine['date']}, {machine['processor']}; {versions}.\n")
@@ -265,7 +265,7 @@ def markdown(
     missed = [row for row in rows if any(row.fails(name) for name in names if is_ours(name))]
     lines.append("")
     if missed:
-        lines.append(f"Bold: dynenvs misses the bar ({len(missed)} of {len(rows)} rows).\n")
+        lines.append(f"Bold: dynenvs misses the threshold ({len(missed)} of {len(rows)} rows).\n")
     lines += [f"Skipped: {line}\n" for line in skipped]
     return "\n".join(lines)
 
@@ -277,9 +277,9 @@ def screen(rows: Sequence[Row]) -> str:
     peers = [name for name in names if not is_ours(name)]
     lines = [
         "## On one screen\n",
-        f"How many bars {ours} keeps, its error that comes nearest to a bar, and how many bars",
-        "others keep. `python -m studies verify` makes all of it; the date stands below.\n",
-        _line(["what", "known by", "keeps", "its worst error, of a bar of", "others keep"]),
+        f"How many thresholds {ours} meets, its error that comes nearest to one, and how many",
+        "others meet. `python -m studies verify` makes all of it; the date is below.\n",
+        _line(["scenes", "known by", "meets", "its worst error, and the threshold", "others meet"]),
         _line(["---"] * 5),
     ]
     for what, (families, known) in GROUPS.items():
@@ -365,7 +365,7 @@ def plot(path: Path, rows: Sequence[Row], colors: dict[str, str]) -> None:
     panel.set_ylim(heights[-1] - 0.8, 0.8)
     panel.set_yticks(heights, [f"{row.scene}: {row.quantity}" for row in rows], fontsize=7)
     panel.set_xlabel(
-        "error, in the quantity's unit; at the edges: none, or more (black: dynenvs' bar)"
+        "error, in the quantity's unit; at the edges: none, or more (black: dynenvs' threshold)"
     )
     panel.grid(axis="x", alpha=0.3)
     figure.legend(loc="outside upper center", ncols=4, frameon=False)

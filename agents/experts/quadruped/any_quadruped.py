@@ -93,7 +93,7 @@ def _legs(task: AnyLeggedTask, robot: Model) -> list[tuple[str, int, list[str]]]
     if robot.nu != LEGS * JOINTS:
         raise ValueError(f"the trot needs {LEGS * JOINTS} motors, the robot has {robot.nu}")
     if robot.closures.loops:
-        raise ValueError("the trot knows no legs with closed loops")
+        raise ValueError("the trot cannot drive legs with closed loops")
     parts = {body.name: body for body in robot.description.bodies}
     places = _feet_at(task, robot, [names[0] for names in task.feet.values()])
     middle = places.mean(axis=0)
