@@ -59,27 +59,16 @@ def is_fast(w: WorkView, dt: float) -> bool:
     h = w.header[0]
     if h.np + h.nround == 0 and not (h.restitution != INELASTIC and h.npoints > 0):
         return False
+    fastest, turns = 0.0, False
+    for i in range(1, h.nb):
+        v = w.body[i].v
+        spin = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+        fastest = max(fastest, fastest_point(w, i))
+        turns = turns or (spin * dt > TURN and w.bodies[i].uneven > 0.0)
     far = LOOK if h.nhulls + h.nsmooth > 0 else NEAR
     if h.integrator == MIDPOINT or h.nbeside > 0:
         far = min(far, h.thinnest)
-    # Squares of the largest velocity, and of the largest that a spin adds to one: mostly enough
-    moves, spins, turns = 0.0, 0.0, 0.0
-    for i in range(1, h.nb):
-        v, body = w.body[i].v, w.bodies[i]
-        x, y, z = _velocity_of_origin(w, i)
-        spin = v[0] * v[0] + v[1] * v[1] + v[2] * v[2]
-        moves = max(moves, x * x + y * y + z * z)
-        spins = max(spins, spin * (body.around * body.around))
-        turns = max(turns, spin if body.uneven > 0.0 else 0.0)
-    if math.sqrt(turns) * dt > TURN:
-        return True
-    if not 2.0 * dt * (math.sqrt(moves) + math.sqrt(spins)) > far:
-        return False
-    # Which may be those of two bodies
-    fastest = 0.0
-    for i in range(1, h.nb):
-        fastest = max(fastest, fastest_point(w, i))
-    return bool(2.0 * dt * fastest > far)
+    return bool(turns or 2.0 * dt * fastest > far)
 
 
 @inlined
@@ -96,54 +85,29 @@ def has_moved_far(w: WorkView) -> bool:
     late: what hits a thing may throw it faster than anything was before."""
     h = w.header[0]
     far = LOOK if h.nhulls + h.nsmooth > 0 else NEAR
-    moves, turns, least = 0.0, 0.0, 3.0
-    for i in range(1, h.nb if h.np + h.nround > 0 else 0):
-        moved, turned = _moved(w.pose[i], w.pose_new[i])
-        around, uneven = w.bodies[i].around, w.bodies[i].uneven
-        moves = max(moves, moved)
-        turns = max(turns, (3.0 - turned) * (around * around))
-        least = min(least, turned if uneven > 0.0 else 3.0)
-    if least < TURNED:
-        return True
-    # |R - S|^2 = 6 - 2 trace(R^T S) = 4 - 4 cos(angle), of which no point of a unit ball moves by
-    # more than the square root
-    if not 2.0 * (math.sqrt(moves) + math.sqrt(2.0 * turns)) > far:
-        return False
-    # The farthest move and the farthest turn may be those of two bodies
     found = False
     for i in range(1, h.nb if h.np + h.nround > 0 else 0):
-        moved, turned = _moved(w.pose[i], w.pose_new[i])
-        turn = math.sqrt(max(6.0 - 2.0 * turned, 0.0)) * w.bodies[i].around
-        found = found or 2.0 * (math.sqrt(moved) + turn) > far
+        a, b = w.pose[i], w.pose_new[i]
+        x, y, z = b.p[0] - a.p[0], b.p[1] - a.p[1], b.p[2] - a.p[2]
+        alike = 0.0
+        for k in range(3):
+            for l in range(3):
+                alike += a.R[k, l] * b.R[k, l]
+        # |R - S|^2 = 6 - 2 trace(R^T S) = 4 - 4 cos(angle), of which no point of a unit ball moves
+        # by more than the square root
+        turn = math.sqrt(max(6.0 - 2.0 * alike, 0.0)) * w.bodies[i].around
+        found = found or 2.0 * (math.sqrt(x * x + y * y + z * z) + turn) > far
+        found = found or (alike < TURNED and w.bodies[i].uneven > 0.0)
     return found
-
-
-@inlined
-def _moved(a: Any, b: Any) -> tuple[float, float]:
-    """The square of how far a body's origin has moved [m^2], and the trace of its rotation."""
-    x, y, z = b.p[0] - a.p[0], b.p[1] - a.p[1], b.p[2] - a.p[2]
-    # Three sums, none of which waits for another
-    R, S = a.R, b.R
-    first = R[0, 0] * S[0, 0] + R[0, 1] * S[0, 1] + R[0, 2] * S[0, 2]
-    second = R[1, 0] * S[1, 0] + R[1, 1] * S[1, 1] + R[1, 2] * S[1, 2]
-    third = R[2, 0] * S[2, 0] + R[2, 1] * S[2, 1] + R[2, 2] * S[2, 2]
-    return x * x + y * y + z * z, first + second + third
 
 
 @inlined
 def fastest_point(w: WorkView, i: int) -> float:
     """Bound on the speed of all points of a body's geoms [m/s], with the velocities `w.body.v`."""
-    v = w.body[i].v
-    x, y, z = _velocity_of_origin(w, i)
+    v, p, o = w.body[i].v, w.pose[i].p, w.pose[w.bodies[i].root].p
+    x, y, z = _point_velocity(v, p[0] - o[0], p[1] - o[1], p[2] - o[2])
     spin = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
     return math.sqrt(x * x + y * y + z * z) + spin * w.bodies[i].around
-
-
-@inlined
-def _velocity_of_origin(w: WorkView, i: int) -> tuple[float, float, float]:
-    """Velocity of a body's origin [m/s]."""
-    p, o = w.pose[i].p, w.pose[w.bodies[i].root].p
-    return _point_velocity(w.body[i].v, p[0] - o[0], p[1] - o[1], p[2] - o[2])
 
 
 @inlined
