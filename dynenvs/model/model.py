@@ -111,6 +111,7 @@ class Model:
         bodies, dofs, features, pairs, solids, loops: read-only record arrays, see
             `dynenvs.memory.layout`.
         packed: the buffer that kernels read, uint8.
+        plan: how its matrices are applied (`dynenvs.explain` puts it into words).
         actuated: indices into `v` of the actuated coordinates, shape (nu,): the rows of P.
         lower, upper: position limits, shape (nv,) [rad, m] (infinite where there is none).
         velocity_limit, effort_limit, damping, armature, stiffness: shape (nv,).
@@ -150,7 +151,7 @@ class Model:
         }
         # One buffer for all records; they are filled through views on it
         cords = cords_of(self.description, bodies)
-        self.packed: Bytes = allocate(
+        self.packed, self.plan = allocate(
             bodies,
             self.geoms,
             contacts,
