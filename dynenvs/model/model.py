@@ -25,6 +25,7 @@ from dynenvs.model.annotations import Actuator, Eye, Keyframe, Site
 from dynenvs.model.closures import Closures, fill_envelope, fill_loops
 from dynenvs.model.contact_options import ContactOptions, integrator_code, integrator_name
 from dynenvs.model.description import Description
+from dynenvs.model.grains import fill_grains
 from dynenvs.model.packing import (
     allocate,
     body_index,
@@ -175,6 +176,7 @@ class Model:
         fill_features(self.features, contacts, bodies, self.geoms, options.directions > 2)
         plan = plan_slots(contacts.pairs, self.geoms)
         index = body_index(bodies)
+        fill_grains(arrays.grains, self.features, contacts.grains, self.geoms, index)
         loose = self.bodies["floats"] == ALONE
         room = arrays.heights, arrays.hulls
         fill_pairs(self.pairs, self.solids, *room, contacts.pairs, plan, self.geoms, index, loose)
@@ -322,7 +324,7 @@ class Model:
             "swings": h.nswings,
             "sparse": h.sparse,
             "cones": h.cone == CONE or h.moments,
-            "extra rows": h.moments or h.ndry,
+            "extra rows": h.moments or h.ndry or h.ngrains,
         }
         return tuple(name for name, needed in wanted.items() if needed)
 

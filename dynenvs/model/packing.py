@@ -107,7 +107,7 @@ def allocate(
     bounces = any(feature.restitution > 0.0 for feature in contacts.points)
     if bounces or (pairs.restitution > 0.0).any():
         header.restitution = options.restitution
-    header.moments = has_moments(contacts)
+    header.moments, header.ngrains = has_moments(contacts), len(contacts.grains)
     header.integrator = integrator_code(
         integrator_name(options.integrator), header.restitution != INELASTIC
     )
