@@ -40,6 +40,7 @@ _HOMES = {
     "load": "dynenvs.model.importing",
     "save": "dynenvs.model.importing",
     "save_packed": "dynenvs.simulation.packed",
+    "explain": "dynenvs.model.explain",
     "actuator_forces": "dynenvs.model.actuators",
     "solve_friction": "dynenvs.contact.friction",
     "solve_lcp": "dynenvs.lcp",

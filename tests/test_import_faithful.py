@@ -94,8 +94,8 @@ TOLD = {
         r"solref and solimp of pairs \(f and g\)",
     ),
     "pair's frictions": (
-        box(rest=PAIR.format('friction="1 .01 0 0 0"')),
-        r"second coefficients of friction of pairs \(f and g\): .* with the first",
+        box(rest=PAIR.format('friction="1 .0001 0 0 0"')),
+        r"coefficients of friction of pairs, less than 0.001 of the other \(f and g\)",
     ),
     "override's margin": (box(option=OVERRIDE.format('o_margin=".1"')), "override's.*o_margin"),
     "override's softness": (

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from trees import Array
 
-from dynenvs.model import packing
+from dynenvs.model import plan
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
 from dynenvs.model.parts import free, revolute
@@ -40,7 +40,7 @@ def both(monkeypatch: pytest.MonkeyPatch, links: int, **options: Any) -> tuple[W
     """The chain stepped by recursion, and by factors."""
     worlds = []
     for bound in (0, 10**9):
-        monkeypatch.setattr(packing, "RECURSION", bound)
+        monkeypatch.setattr(plan, "RECURSION", bound)
         worlds.append(World(chain(links, **options), timestep=2e-3))
     assert [int(world.model.header.recursive) for world in worlds] == [1, 0]
     return worlds[0], worlds[1]

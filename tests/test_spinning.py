@@ -25,7 +25,7 @@ from dynenvs import (
 )
 from dynenvs.dynamics.energy import totals
 from dynenvs.dynamics.loose import spin
-from dynenvs.model import packing
+from dynenvs.model import plan
 from dynenvs.model.model import Model
 
 RULES = ("euler", "midpoint")
@@ -205,7 +205,7 @@ def test_recursion_and_factors_spin_alike(
     builder.body("arm", joint=hinge, mass=1.0, inertia=(0.1, 0.1, 0.1))
     worlds = []
     for bound in (0, 10**9):
-        monkeypatch.setattr(packing, "RECURSION", bound)
+        monkeypatch.setattr(plan, "RECURSION", bound)
         world = World(builder.build(), timestep=5e-3)
         assert world.model.header.recursive == (bound == 0)
         world.v[:] = np.random.default_rng(1).normal(scale=100.0, size=world.model.nv)

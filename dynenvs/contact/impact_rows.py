@@ -21,6 +21,7 @@ from dynenvs.contact.assembly.rows import (
     rows_to_fill,
 )
 from dynenvs.contact.assembly.swing_rows import swing_rows
+from dynenvs.contact.law.directional import set_directions
 from dynenvs.contact.solve import solve_contacts, solve_with_reserves
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
 from dynenvs.jit.compiled import kernel
@@ -36,6 +37,8 @@ BEFORE, COMPRESSED = range(2)
 def _rows(w: WorldView, count: int) -> int:
     """Rows of the contacts with their velocities now, and of stops that are met; below 0: none."""
     turns = w.header[0].moments != 0
+    if w.header[0].ngrains > 0 and set_directions(w, count) < 0:
+        return -1
     rows = contact_rows(moving_tree(w), w.contacts, count, w.v, 0.0, rows_to_fill(w), turns)
     if turns and add_moment_rows(w, count, w.v) < 0:
         return -1

@@ -49,6 +49,7 @@ from dynenvs.contact.detection.detect import (
 )
 from dynenvs.contact.detection.manifold import FOUND, carry, hold, open_pair, pull_back
 from dynenvs.contact.detection.seams import foresee
+from dynenvs.contact.law.directional import set_directions
 from dynenvs.contact.rolled import roll_on
 from dynenvs.contact.solve import solve_contacts
 from dynenvs.contact.sparse.solve import solve_sparse
@@ -151,6 +152,8 @@ def _solve_densely(w: WorldView, count: int, dt: float, forward: bool, rubs: boo
         return FAILED
     turns = rubs and w.header[0].moments != 0
     # Rows: contacts, their moments, stops of hinges and slides, of balls, dry joints
+    if w.header[0].ngrains > 0 and set_directions(w, count) < 0:
+        return FAILED
     tree = moving_tree(w)
     rows = contact_rows(tree, w.contacts, count, w.v_free, dt, rows_to_fill(w), turns)
     if turns and add_moment_rows(w, count, w.v_free) < 0:

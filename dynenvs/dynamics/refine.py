@@ -12,9 +12,9 @@ is worth a correction by the factors at hand, and after one the velocities are g
 algorithm is Featherstone 2008, table 5.1, in each body's frame of reference).
 
 For trees of hinges and slides; which models are refined is decided when they are built
-(`packing.py`), so that the same state always gives the same bits.  Scratch: rows of each body's IA,
-which only `aba.py` uses besides: its twist (or rate of it) at its origin, the wrench there, and its
-arm from the parent's origin.
+(`dynenvs/model/plan.py`), so that the same state always gives the same bits.  Scratch: rows of each
+body's IA, which only `aba.py` uses besides: its twist (or rate of it) at its origin, the wrench
+there, and its arm from the parent's origin.
 """
 
 from __future__ import annotations

@@ -51,6 +51,7 @@ from dynenvs.memory.records import (
     ELIMINATED,
     FEATURE,
     GEAR,
+    GRAIN,
     HEADER,
     LOOP,
     MEMORY,
@@ -112,6 +113,8 @@ class ModelView(Handle, buffers=("model",)):
     tendons: Records = _model(TENDON, "ntendons", what="every spring and damper along a tendon")
     gears: Records = _model(GEAR, "ngears", what="every coordinate that these drive or pull")
     segments: Records = _model(SEGMENT, "nsegments", what="straight parts of their paths")
+    grains: Records = _model(GRAIN, "ngrains",
+        what="two coefficients of friction, and along which directions")
 
 
 class StateView(ModelView, buffers=("model", "state")):

@@ -46,7 +46,7 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "nloops", "ne", "ntrees", "widest", "sparse",
     "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments", "sprung", "ndry",
     "nservos", "ngears", "nbeside", "nspins", "nwhirls", "nswings", "nsmooth", "ncarried",
-    "nconstraints", "nlifted", "ntendons", "nsegments",
+    "nconstraints", "nlifted", "ntendons", "nsegments", "ngrains",
     "lcp_size", "model_bytes", "state_bytes", "workspace_bytes",  # of the LCP's room, of buffers
 ]
 # fmt: on
@@ -201,12 +201,24 @@ FEATURE = record_type(
         ("restitution", "f8"),
         ("spin", "f8"),  # torsional and rolling friction [m]
         ("roll", "f8"),
+        ("grain", "i8"),  # 1 + number of its GRAIN, or 0: friction is the same along all directions
         ("corner", "i8"),  # whether it is one of a solid foot's: see `detect.locate`
         # Of the first one of a group on a plane of the world: how many there are, or 0, and a ball
         # in body A's frame that holds them all [m]
         ("members", "i8"),
         ("middle", "f8", (3,)),
         ("around", "f8"),
+    ]
+)
+
+# Friction with two coefficients (`dynenvs.contact.law.directional`).
+GRAIN = record_type(
+    [
+        ("body", "i8"),  # in whose frame the directions are
+        ("along", "f8", (3,)),  # of the first coefficient
+        ("spare", "f8", (3,)),  # ... where that is too near to the normal,
+        ("steep", "f8"),  # that is, from which cosine of their angle on
+        ("ratio", "f8"),  # second coefficient over the first
     ]
 )
 
@@ -450,8 +462,12 @@ CONTACT = record_type(
         ("center", "f8", (3,)),  # core point, world axes
         ("point", "f8", (3,)),
         ("normal", "f8", (3,)),  # from B to A
+        # Of length one, unless it is skewed: has two coefficients of friction, along t1 and `side`,
+        # and tangents as long as these are large (`dynenvs.contact.law.directional`)
         ("t1", "f8", (3,)),
         ("t2", "f8", (3,)),
+        ("side", "f8", (3,)),
+        ("skewed", "i8"),
         ("gap", "f8"),
         ("target", "f8"),  # gap of the group's rigid target motion, not negative
         ("friction", "f8"),

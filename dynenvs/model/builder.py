@@ -13,6 +13,7 @@ from dynenvs.model.closures import Closures, LoopBuilder
 from dynenvs.model.contact_options import contact_options, friction_rule
 from dynenvs.model.description import Description, Rule, checked, extended
 from dynenvs.model.geoms import GeomBuilder
+from dynenvs.model.grains import check_grain, two_coefficients
 from dynenvs.model.inertia import weighed
 from dynenvs.model.mobility import check_inertia, check_kinematic, check_plane
 from dynenvs.model.model import Model
@@ -312,16 +313,34 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
         geom_a: str,
         geom_b: str,
         *,
-        friction: float | None = None,
+        friction: float | tuple[float, float] | None = None,
         restitution: float | None = None,
         torsional_friction: float | None = None,
         rolling_friction: float | None = None,
+        direction: Vector | None = None,
+        frame: str | None = None,
     ) -> ModelBuilder:
         """Let two geoms touch (also of one robot), with their own coefficients if given.
 
         Torsional and rolling friction are lengths [m], see `sphere`.
+
+        Friction may have two coefficients, (along, across): along a direction of a surface and
+        across it, bounded by an ellipse (or by a pyramid in it).  The direction is given in the
+        axes of a frame, "world" or one of the geoms, which stands for the body that carries it:
+        wood has a grain, a skate its length.  Where it is too near to a contact's normal (within 8
+        degrees; in "world" within 60, as in MuJoCo), the frame's next axis takes its place, z that
+        of y.  A world's `friction` is the first coefficient; their ratio stays.
+
+        Example::
+
+            builder.pair("skate", "ice", friction=(0.01, 0.9), direction=(1, 0, 0), frame="skate")
+
+        Raises:
+            ModelError: a coefficient, a direction or a frame is wrong.
         """
-        rule = PairRule(True, friction, restitution, torsional_friction, rolling_friction)
+        what = f"pair {geom_a!r}, {geom_b!r}"
+        along, grain = two_coefficients(friction, direction, frame, (geom_a, geom_b), what)
+        rule = PairRule(True, along, restitution, torsional_friction, rolling_friction, grain)
         return self._rule(geom_a, geom_b, rule)
 
     def _rule(self, geom_a: str, geom_b: str, rule: PairRule) -> ModelBuilder:
@@ -335,6 +354,9 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
         for what, value in said.items():
             if value is not None:
                 coefficient(value, f"pair {geom_a!r}, {geom_b!r}: {what}")
+        if rule.grain is not None:
+            names = (geom_a, geom_b)
+            check_grain(rule.friction, rule.grain, names, f"pair {geom_a!r}, {geom_b!r}")
         self._rules[pair] = rule
         return self
 

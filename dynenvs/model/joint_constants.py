@@ -44,6 +44,30 @@ def is_in_plane(body: Any) -> bool:
     return bool(body.parallel) and fixed
 
 
+def moves_in_plane(body: Any, axis: Axis) -> bool:
+    """Whether a body turns about the world's y axis and slides across it, if those above it do.
+
+    axis: of the body, as `fill_turn` returns it
+    """
+    in_plane = axis.parallel and (axis.axis is None or is_y(axis.axis))
+    if body.joint == JOINT_TYPES["prismatic"]:
+        in_plane = in_plane and abs((axis.rotation @ body.axis)[1]) < 1e-15
+    return bool(in_plane)
+
+
+def first_out_of_plane(bodies: Any) -> int:
+    """Index of the first body that does not move in the x-z plane, or 0 if all do.
+
+    bodies: BODY records, filled; they are not written to
+    """
+    axes = [Axis(True, None, np.eye(3))]
+    for i, body in enumerate(bodies.copy()[1:], 1):
+        axes.append(fill_turn(body, axes[body.parent]))
+        if not moves_in_plane(body, axes[i]):
+            return i
+    return 0
+
+
 def fill_turn(body: Any, above: Axis) -> Axis:
     """Constant parts of a body's rotation (Rodrigues' formula): in the world, if all axes from the
     root on are parallel, otherwise in its parent's frame."""

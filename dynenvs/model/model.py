@@ -25,6 +25,7 @@ from dynenvs.model.annotations import Actuator, Eye, Keyframe, Site
 from dynenvs.model.closures import Closures, fill_envelope, fill_loops
 from dynenvs.model.contact_options import ContactOptions, integrator_code, integrator_name
 from dynenvs.model.description import Description
+from dynenvs.model.grains import fill_grains
 from dynenvs.model.packing import (
     allocate,
     body_index,
@@ -111,6 +112,7 @@ class Model:
         bodies, dofs, features, pairs, solids, loops: read-only record arrays, see
             `dynenvs.memory.layout`.
         packed: the buffer that kernels read, uint8.
+        plan: how its matrices are applied (`dynenvs.explain` puts it into words).
         actuated: indices into `v` of the actuated coordinates, shape (nu,): the rows of P.
         lower, upper: position limits, shape (nv,) [rad, m] (infinite where there is none).
         velocity_limit, effort_limit, damping, armature, stiffness: shape (nv,).
@@ -150,7 +152,7 @@ class Model:
         }
         # One buffer for all records; they are filled through views on it
         cords = cords_of(self.description, bodies)
-        self.packed: Bytes = allocate(
+        self.packed, self.plan = allocate(
             bodies,
             self.geoms,
             contacts,
@@ -174,6 +176,7 @@ class Model:
         fill_features(self.features, contacts, bodies, self.geoms, options.directions > 2)
         plan = plan_slots(contacts.pairs, self.geoms)
         index = body_index(bodies)
+        fill_grains(arrays.grains, self.features, contacts.grains, self.geoms, index)
         loose = self.bodies["floats"] == ALONE
         room = arrays.heights, arrays.hulls
         fill_pairs(self.pairs, self.solids, *room, contacts.pairs, plan, self.geoms, index, loose)
@@ -321,7 +324,7 @@ class Model:
             "swings": h.nswings,
             "sparse": h.sparse,
             "cones": h.cone == CONE or h.moments,
-            "extra rows": h.moments or h.ndry,
+            "extra rows": h.moments or h.ndry or h.ngrains,
         }
         return tuple(name for name, needed in wanted.items() if needed)
 

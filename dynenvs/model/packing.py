@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from dynenvs.kinematics.joints import JOINT_NQ, JOINT_NV
-from dynenvs.memory.layout import Bytes, Floats, Records, fill_places
+from dynenvs.memory.layout import Bytes, Floats, Records
 from dynenvs.memory.records import (
     ALONE,
     BASE,
@@ -34,12 +34,13 @@ from dynenvs.model.joint_constants import (
     Axis,
     fill_turn,
     is_in_plane,
-    is_y,
     joint_placement,
+    moves_in_plane,
     principal,
 )
 from dynenvs.model.pairs import GROUND, Contacts, Feature, SolidPairs
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, ModelError, carried, unit3
+from dynenvs.model.plan import Plan, choose, list_trees, size_rows
 from dynenvs.model.servos import Cords, count_cords
 from dynenvs.model.solids import (
     count_smooth,
@@ -52,12 +53,8 @@ from dynenvs.model.solids import (
 )
 from dynenvs.simd.vectors import WIDTH
 
-RECURSION = 22_000  # sum of squares of depths: a chain of 40
-MOST_DENSE = 24  # contacts, above which the sparse solver is used in scenes of several trees
-DEEP = 10  # coordinates on one way to the root, above which velocities are refined
 LEAST_CORNERS = 3  # of one body on one plane, from which their rows depend on each other
 START = 32  # contacts at once for which there is room to begin with
-FLOATING = ("spherical", "free")  # joints that turn any way
 
 
 def allocate(
@@ -69,20 +66,24 @@ def allocate(
     max_contacts: int | None,
     closures: Closures,
     cords: Cords,
-) -> Bytes:
-    """The model's buffer: a header with all counts and places, and zeros."""
+) -> tuple[Bytes, Plan]:
+    """The model's buffer, a header with all counts and places and zeros; and the model's plan."""
     kinds = [JOINT_TYPES[body.joint.type] for body in bodies]
     header = np.zeros(1, HEADER)[0]
     header.nb = len(bodies) + 1
     header.nq = sum(JOINT_NQ[kind] for kind in kinds)
     header.nv = sum(JOINT_NV[kind] for kind in kinds)
     # Candidates of contact: points have one each, pairs their slots
-    pairs, plan = contacts.pairs, plan_slots(contacts.pairs, geoms)
+    pairs, slots = contacts.pairs, plan_slots(contacts.pairs, geoms)
     header.npoints, header.np = len(contacts.points), len(pairs.slots)
     header.nround = sum(feature.geom_b.kind != HALF_SPACE for feature in contacts.points)
     header.nf = header.npoints + header.np
-    header.nown, header.nblocks, header.block_slots = len(plan.own), plan.blocks, plan.block_slots
-    header.ns = plan.own_slots + plan.blocks * plan.block_slots
+    header.nown, header.nblocks, header.block_slots = (
+        len(slots.own),
+        slots.blocks,
+        slots.block_slots,
+    )
+    header.ns = slots.own_slots + slots.blocks * slots.block_slots
     header.nk = header.npoints + header.ns
     header.nnear = header.nown + header.nblocks
     # Solids, and the numbers that describe them
@@ -106,7 +107,7 @@ def allocate(
     bounces = any(feature.restitution > 0.0 for feature in contacts.points)
     if bounces or (pairs.restitution > 0.0).any():
         header.restitution = options.restitution
-    header.moments = has_moments(contacts)
+    header.moments, header.ngrains = has_moments(contacts), len(contacts.grains)
     header.integrator = integrator_code(
         integrator_name(options.integrator), header.restitution != INELASTIC
     )
@@ -114,9 +115,8 @@ def allocate(
     rides = carried(bodies)
     header.ncarried = sum(JOINT_NV[kind] for kind, own in zip(kinds, rides, strict=True) if own)
     check_carried(header)
-    trees = _list_trees(bodies)
+    trees = list_trees(bodies)
     header.ntrees, header.widest = len(trees), max(map(len, trees), default=0)
-    # Recursion pays for the deepest tree or for none; loops are taken out by factors
     header.nkinematic = sum(body.kinematic for body in bodies)
     header.ndry = sum(
         JOINT_NV[kind]
@@ -124,36 +124,19 @@ def allocate(
         if body.joint.friction > 0.0 and not body.kinematic
     )
     header.sprung = any(body.joint.stiffness != 0.0 for body in bodies)
-    # What the recursion does not know
     velocities = {body.name: JOINT_NV[kind] for body, kind in zip(bodies, kinds, strict=True)}
     count_cords(header, cords, velocities)
     header.nlifted = sum(body.lift != 0.0 for body in bodies)
-    special = header.ne or header.nkinematic or header.sprung or header.moments or header.ndry
-    special = special or header.nservos or header.ntendons or header.nlifted
-    costly = max(map(_cost_of_factors, trees), default=0) >= RECURSION
-    header.recursive = costly and not special
-    # Free and spherical joints are not refined, nor are springs, servos and moments
-    simple = all(JOINT_NV[kind] <= 1 for kind in kinds)
-    simple = simple and not (
-        header.ne
-        or header.ncarried
-        or header.sprung
-        or header.nservos
-        or header.ntendons
-        or header.nlifted
-        or header.moments
-        or header.ndry
-        or header.recursive
-    )
-    header.refined = simple and max(map(max, trees), default=0) > DEEP
-    header.sparse = len(trees) > 1 and not (header.ne or header.recursive or header.refined)
+    plan = choose(header, trees, max(map(JOINT_NV.__getitem__, kinds), default=0))
+    header.recursive, header.refined = plan.recursion.taken, plan.refinement.taken
+    header.sparse = plan.islands.taken
     header.npolygons = len(direction_counts(options.directions))
     header.limit = 0 if max_contacts is None else max_contacts
     most = min(contacts.at_once, START) if max_contacts is None else max_contacts
     size_rows(header, min(most, int(header.nk)))
     packed = np.zeros(header.model_bytes, np.uint8)
     packed[: HEADER.itemsize].view(HEADER)[0] = header
-    return packed
+    return packed, plan
 
 
 def check_carried(header: Any) -> None:
@@ -170,40 +153,6 @@ def has_moments(contacts: Contacts) -> bool:
     pairs = contacts.pairs
     solid = bool((pairs.torsional > 0.0).any() or (pairs.rolling > 0.0).any())
     return solid or any(f.torsional > 0.0 or f.rolling > 0.0 for f in contacts.points)
-
-
-def _list_trees(bodies: list[Body]) -> list[list[int]]:
-    """Trees of bodies that move independently: the depths of their coordinates.
-
-    Kinematic bodies belong to none.
-    """
-    trees: list[list[int]] = []
-    place: dict[str, tuple[int, int]] = {}  # of each body that moves: its tree, and its depth
-    for body in bodies:
-        count = JOINT_NV[JOINT_TYPES[body.joint.type]]
-        tree, depth = place.get(body.parent, (len(trees), 0))
-        if tree == len(trees):
-            if count == 0 or body.kinematic:  # stands still, or moves whatever happens
-                continue
-            trees.append([])
-        trees[tree] += range(depth + 1, depth + count + 1)
-        place[body.name] = tree, depth + count
-    return trees
-
-
-def size_rows(header: Any, contacts: int) -> None:
-    """Make room for so many contacts at once: counts that follow from it, and all places."""
-    header.nc = contacts
-    header.nd = min(contacts, MOST_DENSE) if header.sparse else contacts
-    header.nmoments = contacts if header.moments else 0
-    planar = header.directions == 2
-    rows = 2 if planar else 3
-    if header.moments:
-        rows += 1 if planar else 3
-    # Rounded up: loops along rows then have whole vector registers to work on
-    header.nr = -(-(header.nd * rows + header.nlimited + header.ndry) // 4) * 4
-    header.nl = header.nd * (2 + header.directions) + header.nlimited + 2 * header.ndry
-    fill_places(header)
 
 
 def fill_polygons(header: Any, records: Records) -> None:
@@ -269,10 +218,8 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body], pushed: set[s
         record.inertia[:] = body.inertia
         record.lift = body.lift
         # Everything must turn about y and slide across it for the planar passes
-        turn, axis = axes[i].rotation, axes[i].axis
-        planar = planar and axes[i].parallel and (axis is None or is_y(axis))
-        if kind == JOINT_TYPES["prismatic"]:
-            planar = planar and abs((turn @ record.axis)[1]) < 1e-15
+        turn = axes[i].rotation
+        planar = planar and moves_in_plane(record, axes[i])
         record.plane_moment = (turn @ body.inertia @ turn.T)[1, 1]
     header.planar = planar
     header.nbases = (records["floats"] == BASE).sum()
@@ -338,15 +285,6 @@ def _depths(dofs: Records) -> list[int]:
     for dof in dofs:
         depths.append(1 + (depths[dof.parent] if dof.parent >= 0 else 0))
     return depths
-
-
-def _cost_of_factors(depths: list[int]) -> int:
-    """What a tree's factors of the mass matrix cost, about: the squares of its depths.
-
-    RECURSION is where they cost the step more than articulated bodies.  Measured on chains
-    (`python -m studies bench --cases compliance`).
-    """
-    return sum(depth**2 for depth in depths)
 
 
 def fill_features(

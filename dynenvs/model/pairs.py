@@ -24,6 +24,7 @@ from dynenvs.memory.records import (
     POINT,
     SPHERE,
 )
+from dynenvs.model.grains import Grain, PairGrain
 from dynenvs.model.parts import Body, Geom, ModelError
 from dynenvs.model.polyhedra import polyhedra
 
@@ -72,6 +73,7 @@ class PairRule:
     restitution: float | None = None
     torsional: float | None = None
     rolling: float | None = None
+    grain: Grain | None = None  # where `friction` is that along a direction alone
 
 
 class Feature(NamedTuple):
@@ -109,6 +111,7 @@ class Contacts(NamedTuple):
     points: list[Feature]
     pairs: SolidPairs
     at_once: int
+    grains: list[PairGrain]
 
 
 def collect_contacts(
@@ -131,9 +134,12 @@ def collect_contacts(
     a, b = _ordered(geoms, kinds, first, second)
     coefficients = _coefficients(geoms, a, b, friction)
     place = {both: k for k, both in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
+    grains: list[PairGrain] = []
     for both, rule in ruled.items():
         if both in place:
             _prevail(rule, place[both], coefficients)
+            if rule.grain is not None and rule.friction is not None:
+                grains.append(PairGrain(*both, rule.friction, rule.grain))
     _check_restitution(geoms, a, b, coefficients[1])
     kind_a, kind_b = kinds[a], kinds[b]
     pointwise = np.isin(kind_a, ROUND) & np.isin(kind_b, ROUND)
@@ -150,7 +156,7 @@ def collect_contacts(
     ]
     pairs = _solid_pairs(geoms, kinds, a, b, np.flatnonzero(~pointwise), coefficients)
     at_once = len(points) + min(int(pairs.at_once.sum()), SLOTS_AT_ONCE)
-    return Contacts(points, pairs, at_once)
+    return Contacts(points, pairs, at_once, grains)
 
 
 def _groups(

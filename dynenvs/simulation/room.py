@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dynenvs.memory.records import HEADER
 from dynenvs.model.model import Model
-from dynenvs.model.packing import size_rows
+from dynenvs.model.plan import size_rows
 
 GROWTH = 1.5  # at least by this factor, so that a growing heap makes room a few times only
 

@@ -11,6 +11,7 @@ from typing import Any
 from dynenvs.contact.assembly.more_rows import moment_axis
 from dynenvs.contact.assembly.rows import SLIP as SLIPS
 from dynenvs.contact.assembly.rows import after_contacts, limited_coordinate
+from dynenvs.contact.law.directional import impulse_along
 from dynenvs.contact.law.dry import within
 from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK
 from dynenvs.contact.solvers.patches import find_soles, guess_wholes
@@ -118,9 +119,9 @@ def _warm_start_contact(contact: Any, last: Floats, impulses: Floats) -> None:
     r = contact.row
     impulses[r] = dot3(contact.normal, last)
     if contact.tangents > 0:
-        impulses[r + 1] = dot3(contact.t1, last)
+        impulses[r + 1] = impulse_along(contact, contact.t1, last)
     if contact.tangents > 1:
-        impulses[r + 2] = dot3(contact.t2, last)
+        impulses[r + 2] = impulse_along(contact, contact.t2, last)
 
 
 @inlined

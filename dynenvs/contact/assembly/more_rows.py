@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from dynenvs.contact.assembly.rows import MovingTree, Rows, moving_tree, rows_to_fill
+from dynenvs.contact.law.directional import second_axis
 from dynenvs.jit.compiled import apart, inlined
 from dynenvs.memory.layout import Floats, WorldView
 
@@ -23,7 +24,7 @@ def moment_axis(contact: Any, row: int, planar: bool) -> Floats:
     """
     if planar:
         return contact.t2
-    return contact.normal if row == 0 else (contact.t1 if row == 1 else contact.t2)
+    return contact.normal if row == 0 else (contact.t1 if row == 1 else second_axis(contact))
 
 
 @apart("extra rows", seconds=3)

@@ -193,7 +193,8 @@ def _align_tangents(
     s1, s2 = 0.0, 0.0
     for k in range(count):
         other = contacts[k]
-        if other.body_a == contact.body_a and other.body_b == contact.body_b:
+        both = other.body_a == contact.body_a and other.body_b == contact.body_b
+        if both and other.skewed == 0:
             slip = other.impulse  # holds the predicted slip, world axes, until the solve
             for a in range(3):
                 s1 += slip[a] * contact.t1[a]
@@ -236,6 +237,7 @@ def contact_rows(
     the predicted slip.
     dt: length of the step, or 0 in an impact, in which no gap closes
     turns: whether rows are left for torsional and rolling friction (`more_rows.py` fills them)
+    Tangents of skewed contacts are set already (`dynenvs.contact.law.directional`).
     """
     # Which rows move each coordinate: none so far
     planar = tree.header[0].directions == 2
@@ -250,7 +252,8 @@ def contact_rows(
         # Without friction the slip bound sigma would be indeterminate: no tangential rows.
         contact.tangents = 0 if contact.friction == 0.0 else (1 if planar else 2)
         contact.moments = moment_count(contact, planar) if turns else 0
-        reference_tangents(contact, planar)
+        if contact.skewed == 0:
+            reference_tangents(contact, planar)
         for k in range(r, r + 1 + contact.tangents):
             for j in range(nv):
                 J[k, j] = 0.0
@@ -285,7 +288,7 @@ def contact_rows(
     # Tangents along the predicted slip, as far as contacts of one body agree on it
     if not planar:
         for i in range(count):
-            if contacts[i].tangents == 2:
+            if contacts[i].tangents == 2 and contacts[i].skewed == 0:
                 _align_tangents(contacts, count, i, nv, J, bias)
     return r
 

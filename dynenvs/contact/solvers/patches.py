@@ -41,10 +41,10 @@ def find_soles(contacts: Records, count: int, blocks: Records) -> None:
         if contacts[i].kind == HALF_SPACE:
             while i + m < count and contacts[i + m].group == contacts[i].group:
                 m += 1
-        # Without friction a corner holds less than the patterns say
+        # Without friction, or with another one along each direction, patterns do not hold
         rubs = True
         for k in range(i, i + m):
-            rubs = rubs and contacts[k].tangents == 2
+            rubs = rubs and contacts[k].tangents == 2 and contacts[k].skewed == 0
         if m > 2 and rubs:
             _place_corners(contacts, i, m, blocks)
         i += m

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dynenvs.contact.law.directional import second_axis
 from dynenvs.contact.sparse.problem import row_velocity
 from dynenvs.contact.sparse.weights import weigh_rows
 from dynenvs.jit.compiled import inlined, kernel
@@ -71,7 +72,7 @@ def _axis(contact: Any, row: int, planar: bool) -> Floats:
     """World axis of `row`."""
     if planar:
         return contact.t2
-    return contact.normal if row == 0 else (contact.t1 if row == 1 else contact.t2)
+    return contact.normal if row == 0 else (contact.t1 if row == 1 else second_axis(contact))
 
 
 @inlined

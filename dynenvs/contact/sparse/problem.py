@@ -114,7 +114,8 @@ def _pose_contact(w: WorldView, scene: SparseView, index: int, planar: bool, dt:
     _find_drift(w, contact, c)
     # Without friction the slip bound would be indeterminate: no tangential rows
     contact.tangents = 0 if contact.friction == 0.0 else (1 if planar else 2)
-    reference_tangents(contact, planar)
+    if contact.skewed == 0:
+        reference_tangents(contact, planar)
     c.contact, c.rows, c.friction = index, 1 + contact.tangents, contact.friction
     c.moments, c.dry = -1, 0
     c.a, c.b = w.bodies[contact.body_a].tree, w.bodies[contact.body_b].tree
@@ -270,6 +271,8 @@ def _align_tangents(contacts: Records, count: int, scene: SparseView) -> None:
         # Their slip in the world's axes
         sx, sy, sz = 0.0, 0.0, 0.0
         for i in range(first, last):
+            if contacts[i].skewed != 0:
+                continue
             t1, t2 = contacts[i].t1, contacts[i].t2
             a, b = scene.bias[i, 1], scene.bias[i, 2]
             sx += a * t1[0] + b * t2[0]
@@ -277,7 +280,7 @@ def _align_tangents(contacts: Records, count: int, scene: SparseView) -> None:
             sz += a * t1[2] + b * t2[2]
         # Along that, as far as it lies in each one's plane
         for i in range(first, last):
-            if contacts[i].tangents == 2:
+            if contacts[i].tangents == 2 and contacts[i].skewed == 0:
                 t1, t2 = contacts[i].t1, contacts[i].t2
                 c = sx * t1[0] + sy * t1[1] + sz * t1[2]
                 s = sx * t2[0] + sy * t2[1] + sz * t2[2]
@@ -341,6 +344,9 @@ def _warm_start(memory: Records, contact: Any, part: float, impulses: Floats) ->
         impulses[0] += n[k] * last[k]
         impulses[1] += t1[k] * last[k] if contact.tangents > 0 else 0.0
         impulses[2] += t2[k] * last[k] if contact.tangents > 1 else 0.0
+    if contact.skewed != 0:
+        impulses[1] /= dot3(t1, t1)
+        impulses[2] /= dot3(t2, t2)
     for r in range(3):
         impulses[r] *= part
 

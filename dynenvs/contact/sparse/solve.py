@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dynenvs.contact.assembly.memory import clear_warm_start, remember_contact
 from dynenvs.contact.assembly.problem import least_speed
+from dynenvs.contact.law.directional import set_directions
 from dynenvs.contact.sparse.dry_joints import pose_dry, remember_dry
 from dynenvs.contact.sparse.islands import find_islands
 from dynenvs.contact.sparse.ladder import solve_island, velocity_scale
@@ -37,6 +38,8 @@ def pose_islands(w: WorldView, count: int, dt: float) -> int:
     for k in range(w.header[0].nv):
         scene.free[k] = w.v_free[scene.coordinates[k]]
     read_masses(w.dofs, w.L, scene)
+    if w.header[0].ngrains > 0 and set_directions(w, count) < 0:
+        return -1
     n = pose_problem(w, scene, count, dt)
     weigh(w.dofs, w.L, scene, n)
     if w.header[0].ndry:

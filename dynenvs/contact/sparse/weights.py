@@ -31,7 +31,7 @@ def align_with_slip(
     dofs: Records, factors: Floats, contacts: Records, scene: SparseView, index: int
 ) -> None:
     """Turn the tangents of contact `index`, alone, along its slip now (at `free`)."""
-    if scene.constraints[index].rows < 3:
+    if scene.constraints[index].rows < 3 or contacts[index].skewed != 0:
         return
     a, b = predicted_velocity(scene, index, 1), predicted_velocity(scene, index, 2)
     speed = math.sqrt(a * a + b * b)

@@ -34,6 +34,7 @@ MOST_CORNERS = 64  # of the hull of a mesh
 FIRST = [0, 2, 3]  # of MuJoCo's five coefficients, those that count: the others are second ones
 OVERLAP = 1e-4  # shapes that only touch are not modelled one through the other [m]
 SAME = "friction is the same along all directions, with the first"
+LEAST_SHARE = 1e-3  # of the larger coefficient of friction that the other one has at least
 SHOWN = 3  # MuJoCo shows geoms of lower groups by default
 CLEAR = 0.05  # what is less opaque is not drawn
 PAIRS_AT_ONCE = 1_000_000
@@ -245,15 +246,53 @@ def _add_some(
     own = _frictions(coefficients(mj_model), mj_model.geom_condim, moments)
     usual = np.maximum(own[first], own[second])
     other = (friction != usual).any(axis=1)
+    two = _two_coefficients(mj_model)
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    grained = np.array([pair in two for pair in pairs], dtype=bool)
     # Only pairs in which both differ need be named
-    for k in np.flatnonzero((theirs != ours) | (theirs & other)):
+    for k in np.flatnonzero((theirs != ours) | (theirs & (other | grained))):
         a, b = shapes.names[first[k]], shapes.names[second[k]]
         if not theirs[k]:
             builder.exclude(a, b)
+        elif grained[k]:
+            spins, rolls = friction[k, 1:].tolist()
+            pair = int(first[k]), int(second[k])
+            direction, frame = _direction(mj_model, shapes, pair)
+            builder.pair(a, b, friction=two[pair], torsional_friction=spins,
+                         rolling_friction=rolls, direction=direction, frame=frame)  # fmt: skip
         else:
             said = friction[k].tolist() if other[k] else (None, None, None)
             slides, spins, rolls = said
             builder.pair(a, b, friction=slides, torsional_friction=spins, rolling_friction=rolls)
+
+
+def _two_coefficients(mj_model: Any) -> dict[tuple[int, int], tuple[float, float]]:
+    """Both coefficients of friction of the <pair>s that have two, by the numbers of their geoms."""
+    found: dict[tuple[int, int], tuple[float, float]] = {}
+    # Of an override, which would be for all contacts, only the first one is kept
+    if overrides(mj_model):
+        return found
+    for p, five in enumerate(mj_model.pair_friction):
+        if _slides_two_ways(five[None], mj_model.pair_dim[p])[0]:
+            low, high = sorted((int(mj_model.pair_geom1[p]), int(mj_model.pair_geom2[p])))
+            least = LEAST_SHARE * max(five[0], five[1])
+            found[low, high] = max(float(five[0]), least), max(float(five[1]), least)
+    return found
+
+
+def _direction(
+    mj_model: Any, shapes: Shapes, pair: tuple[int, int]
+) -> tuple[tuple[float, float, float], str]:
+    """Direction of the first coefficient, and its frame.
+
+    As MuJoCo's collisions have them: those of planes and capsules, and `mju_makeFrame`.
+    """
+    kinds = [int(mj_model.geom_type[g]) for g in pair]
+    if sorted(kinds) == [PLANE, CAPSULE]:
+        capsule = pair[kinds.index(CAPSULE)]
+        x, y, z = rotation(mj_model.geom_quat[capsule])[:, 2].tolist()
+        return (x, y, z), shapes.names[capsule]
+    return (0.0, 1.0, 0.0), "world"
 
 
 def _overlapping(source: Source, shapes: Shapes, losses: Losses) -> set[tuple[int, int]]:
@@ -391,7 +430,7 @@ def _note_override(mj_model: Any, losses: Losses, any_touch: bool) -> None:
             unusual(mj_model.opt.o_solref[None], mj_model.opt.o_solimp[None])[0],
             "contact is rigid",
         ),
-        ("o_friction's second coefficients", _differs(five[None])[0], SAME),
+        ("o_friction's second coefficients", _two_ways(five[None])[0], SAME),
     ):
         losses.add("the override's", [name] if lost and any_touch else [], change)
 
@@ -419,11 +458,30 @@ def _note_pairs(mj_model: Any, shapes: Shapes, losses: Losses, moments: bool) ->
         mj_model.pair_solreffriction
     )
     losses.add("solref and solimp of pairs", where(soft), "contact is rigid")
-    differs = _differs(mj_model.pair_friction, mj_model.pair_dim)
-    losses.add("second coefficients of friction of pairs", where(differs), SAME)
+    five, dims = mj_model.pair_friction, mj_model.pair_dim
+    losses.add(
+        "second coefficients of rolling friction of pairs",
+        where(_rolls_two_ways(five, dims) & moments),
+        "they roll alike along all directions, with the first",
+    )
+    slides = five[:, :2]
+    losses.add(
+        f"coefficients of friction of pairs, less than {LEAST_SHARE:g} of the other",
+        where(_slides_two_ways(five, dims) & (slides.min(1) < LEAST_SHARE * slides.max(1))),
+        "they are as large as that",
+    )
 
 
-def _differs(five: Floats, dims: Any = 6) -> NDArray[np.bool_]:
-    """Whether friction along a contact's two directions, or rolling about them, has two numbers."""
-    slides = (five[:, 0] != five[:, 1]) & (np.asarray(dims) > 1)
-    return np.asarray(slides | ((five[:, 3] != five[:, 4]) & (np.asarray(dims) > 5)))
+def _slides_two_ways(five: Floats, dims: Any = 6) -> NDArray[np.bool_]:
+    """Whether friction along a contact's two directions has two numbers."""
+    return np.asarray((five[:, 0] != five[:, 1]) & (np.asarray(dims) > 1))
+
+
+def _rolls_two_ways(five: Floats, dims: Any = 6) -> NDArray[np.bool_]:
+    """Whether rolling about these directions has two numbers."""
+    return np.asarray((five[:, 3] != five[:, 4]) & (np.asarray(dims) > 5))
+
+
+def _two_ways(five: Floats) -> NDArray[np.bool_]:
+    """Whether one of them has."""
+    return np.asarray(_slides_two_ways(five) | _rolls_two_ways(five))
