@@ -238,7 +238,7 @@ def _add_some(
     theirs, friction = _rules(mj_model, first, second, moments)
     grounds = np.isin(mj_model.geom_type, (PLANE, FIELD))
     theirs &= ~(grounds[first] & grounds[second])
-    numbers = zip(first.tolist(), second.tolist(), strict=True)
+    numbers = list(zip(first.tolist(), second.tolist(), strict=True))
     theirs &= ~np.array([pair in overlapping for pair in numbers], dtype=bool)
     # What we would: parts of different trees, by the larger coefficient
     tree = mj_model.body_treeid[mj_model.geom_bodyid]
@@ -247,8 +247,7 @@ def _add_some(
     usual = np.maximum(own[first], own[second])
     other = (friction != usual).any(axis=1)
     two = _two_coefficients(mj_model)
-    pairs = zip(first.tolist(), second.tolist(), strict=True)
-    grained = np.array([pair in two for pair in pairs], dtype=bool)
+    grained = np.array([pair in two for pair in numbers], dtype=bool)
     # Only pairs in which both differ need be named
     for k in np.flatnonzero((theirs != ours) | (theirs & (other | grained))):
         a, b = shapes.names[first[k]], shapes.names[second[k]]
