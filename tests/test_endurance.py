@@ -17,7 +17,7 @@ from batches import make_batch
 from rollouts import FREE, IDS, PLANAR, WALKERS, Depth, Policy, bang_bang, gentle, make, uniform
 
 from dynenvs.agents.experts.reference import reference_controller
-from dynenvs.contact.project import LARGE
+from dynenvs.contact.held import LARGE
 from dynenvs.envs.core.codes import END_WORDS
 from dynenvs.envs.objects import box, capsule, sphere
 from dynenvs.memory.records import MIDPOINT

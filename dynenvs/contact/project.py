@@ -10,11 +10,7 @@ was not in the contact problem, or any feature deeper than it is without, is tak
 something is then deeper in the ground than anything was before, the step was too long for its
 motion, and the caller hears of it.
 
-Parts that overlap however their joints turn (limbs of a file whose shapes are too large) stay as
-they are, and the others are corrected: a contact is left out for the rest of the step if only a far
-turn would part it, as its normal meets the joint's axis, or if a correction has gained next to
-nothing (`asked`).  As long as joints are beyond their stops these come first, whatever it gains.
-Where nothing but such overlaps is deep, they are left alone for JAMMED steps before the next try.
+What nothing parts is left out (`dynenvs.contact.held`).
 """
 
 from __future__ import annotations
@@ -27,12 +23,21 @@ from dynenvs.contact.assembly.impulses import apply_impulses
 from dynenvs.contact.assembly.rows import after_contacts, first_limited, limited_coordinate
 from dynenvs.contact.assembly.swing import angle_left
 from dynenvs.contact.detection.detect import (
-    feature_gap,
     has_sunk,
     is_contact,
     look_for_spots,
     number_contacts,
     read_low,
+)
+from dynenvs.contact.gaps import deepest_contact, gap_at_end
+from dynenvs.contact.held import (
+    LARGE,
+    PUSH_OUT,
+    begin_corrections,
+    end_corrections,
+    hold_if_unmovable,
+    hold_unmoved,
+    hold_worse,
 )
 from dynenvs.jit.compiled import apart, inlined, kernel, merged
 from dynenvs.kinematics.joints import integrate
@@ -40,12 +45,10 @@ from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
 from dynenvs.memory.layout import Floats, Ints, Records, WorkView, WorldView
-from dynenvs.memory.records import BESIDE, FAR, HELD, JAMMED, SWING
+from dynenvs.memory.records import HELD, SWING
 from dynenvs.simd.elementary import asin
 
 ATTEMPTS = 5  # at most to correct positions; those after the second only while they gain
-PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
-LARGE = 1e-4  # error from which a correction could carry other features into the ground [m]
 BURIED = 1e-9  # depth from which they count [m]
 MUCH = 0.1  # of a pull: burying less may be an error of what is linear about it
 SMALL = 1e-5  # after an error below this, one step leaves less than 1e-7 [m]
@@ -56,12 +59,7 @@ FAR_TURN = 1e-4  # of a correction, from which it is looked at: at a metre it is
 MOST_TURN = 0.02  # of a coordinate in one correction [rad, m] ...
 LEVER = 0.05  # ... and what the largest error asks for at this distance from an axis [m]
 AT_STOP = 1e-12  # what a correction onto a stop may be off by [rad, m]
-HOLDS = 2  # corrections that were in vain, after which nothing deep is corrected any more
-HALF_TURN = 3.0  # of a coordinate [rad, m]
-# Shares of what a correction was to gain: less does not part anything, more has nearly done so
-GAIN, MOST = 0.1, 0.9
 TINY = 1e-300  # in place of no correction at all, which is divided by
-TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
 
 
 @apart("contact", seconds=8)
@@ -225,32 +223,6 @@ def scale(x: Floats, factor: float) -> None:
 
 
 @inlined
-def begin_corrections(w: WorkView, count: int) -> bool:
-    """Whether overlaps that nothing parted a while ago are left alone in this step, too."""
-    left_alone = w.status[0].jammed > 0
-    for i in range(count):
-        contact = w.contacts[i]
-        contact.asked = 0.0
-        if left_alone and gap_before(w.spots, contact) < -LARGE:
-            contact.asked = HELD
-    return bool(left_alone)
-
-
-@inlined
-def end_corrections(w: WorkView, count: int, left_alone: bool) -> None:
-    """Leave what has been HELD alone from now on, if nothing else was deep."""
-    status = w.status[0]
-    if left_alone:
-        status.jammed -= 1
-        return
-    held, deep = 0, 0
-    for i in range(count):
-        held += 1 if w.contacts[i].asked == HELD else 0
-        deep += 1 if w.contacts[i].asked > LARGE else 0
-    status.jammed = JAMMED if held > 0 and deep == 0 else 0
-
-
-@inlined
 def _hold_unmovable(w: WorkView, count: int, e: RowErrors, worst: float) -> bool:
     """Leave out contacts that no turn can part; returns whether there are any.
 
@@ -263,70 +235,6 @@ def _hold_unmovable(w: WorkView, count: int, e: RowErrors, worst: float) -> bool
         for j in range(w.header[0].nv):
             reach += abs(e.J[contact.row, j])
         found = hold_if_unmovable(contact, reach, worst) or found
-    return found
-
-
-@inlined
-def hold_if_unmovable(contact: Any, reach: float, worst: float) -> bool:
-    """Leave a contact out if more than half a turn would not part it.
-
-    reach: sum of |J| of its normal; worst: the largest error [m]
-    """
-    error = contact.asked * min(1.0, PUSH_OUT / worst)
-    if error > reach * HALF_TURN:
-        contact.asked = HELD
-        return True
-    return False
-
-
-@inlined
-def hold_unmoved(w: WorkView, count: int, share: float, attempt: int) -> bool:
-    """Leave out contacts that a correction has not parted; returns whether there are any.
-
-    share: of their errors, that was to be corrected
-    From attempt HOLDS on all go with them that are not nearly corrected: there must be time for the
-    others.
-    """
-    found = _hold_below(w, count, share, GAIN)
-    if found and attempt >= HOLDS:
-        _hold_below(w, count, share, MOST)
-    return found
-
-
-@inlined
-def hold_worse(w: WorkView, count: int, share: float) -> bool:
-    """Leave out what may have carried others deeper; returns whether there is anything.
-
-    What a correction has not nearly corrected; the deepest, if that is nothing.
-    """
-    return _hold_below(w, count, share, MOST) or _hold_deepest(w.contacts, count)
-
-
-@inlined
-def _hold_below(w: WorkView, count: int, share: float, gain: float) -> bool:
-    """Leave out deep contacts that gained less of `share` of their errors than that."""
-    found = False
-    for i in range(count):
-        contact = w.contacts[i]
-        if contact.asked > LARGE:
-            _, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
-            if gap - contact.before < gain * share * contact.asked:
-                contact.asked = HELD
-                found = True
-    return found
-
-
-@inlined
-def _hold_deepest(contacts: Records, count: int) -> bool:
-    """Leave out those that take the farthest corrections; returns whether there are any."""
-    most = LARGE
-    for i in range(count):
-        most = max(most, contacts[i].asked)
-    found = False
-    for i in range(count):
-        if contacts[i].asked > max(LARGE, 0.5 * most):
-            contacts[i].asked = HELD
-            found = True
     return found
 
 
@@ -358,26 +266,6 @@ def stay_within_stops(dofs: Records, q: Floats, dq: Floats) -> None:
             dq[j] = dof.upper - at
         elif at >= dof.lower - SMALL and at + dq[j] + AT_STOP < dof.lower:
             dq[j] = dof.lower - at
-
-
-@inlined
-def deepest_contact(spots: Records, contacts: Records, count: int) -> float:
-    """Gap [m] of the deepest contact at the start of the step, or 0."""
-    deepest = 0.0
-    for i in range(count):
-        deepest = min(deepest, gap_before(spots, contacts[i]))
-    return deepest
-
-
-@inlined
-def gap_before(spots: Records, contact: Any) -> float:
-    """Gap of a contact at the start of the step [m].
-
-    One that was pulled back from the end of the step has its gap along the normal there: far below
-    zero where limbs have passed through each other.  So the slots' own gaps are taken.
-    """
-    k = contact.slot
-    return float(contact.gap if k < 0 else spots[k].gap)
 
 
 @kernel
@@ -491,28 +379,6 @@ def _limit_errors(
             worst = max(worst, abs(gap))
             count = _mark(errors.marks, count, r, errors.G)
     return worst, count
-
-
-@inlined
-def gap_at_end(
-    features: Records, spots: Records, poses_new: Records, contact: Any
-) -> tuple[bool, float]:
-    """Whether a contact's parts still touch that way at the end of the step, and their gap [m]."""
-    k = contact.slot
-    if k < 0:
-        return True, feature_gap(features[contact.source], poses_new)
-    spot = spots[spots.shape[0] // 2 + k]
-    turned = _cosine(spot.normal, contact.normal) < TURNED
-    # By the slot's geometry at the end: an edge must not have become another one
-    alike = spot.edges == contact.edges or (spot.edges <= 0 and contact.edges <= 0)
-    elsewhere = contact.edges == BESIDE and spot.gap >= 0.0
-    holds = spot.gap < FAR and not turned and alike and not elsewhere
-    return bool(holds), float(spot.gap)
-
-
-@inlined
-def _cosine(first: Floats, second: Floats) -> float:
-    return first[0] * second[0] + first[1] * second[1] + first[2] * second[2]
 
 
 @inlined

@@ -13,23 +13,24 @@ from typing import Any
 
 from dynenvs.contact.assembly.swing import angle_left
 from dynenvs.contact.detection.detect import look_for_spots
+from dynenvs.contact.gaps import deepest_contact, gap_at_end
+from dynenvs.contact.held import (
+    LARGE,
+    PUSH_OUT,
+    begin_corrections,
+    end_corrections,
+    hold_if_unmovable,
+    hold_unmoved,
+    hold_worse,
+)
 from dynenvs.contact.project import (
     ATTEMPTS,
     BURIED,
     FAR_TURN,
-    LARGE,
     MUCH,
-    PUSH_OUT,
     ROUNDOFF,
     SMALL,
     bears,
-    begin_corrections,
-    deepest_contact,
-    end_corrections,
-    gap_at_end,
-    hold_if_unmovable,
-    hold_unmoved,
-    hold_worse,
     largest,
     scale,
     share_of,

@@ -1,0 +1,54 @@
+"""Gaps of contacts at the start and at the end of a step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynenvs.contact.detection.detect import feature_gap
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats, Records
+from dynenvs.memory.records import BESIDE, FAR
+
+TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
+
+
+@inlined
+def deepest_contact(spots: Records, contacts: Records, count: int) -> float:
+    """Gap [m] of the deepest contact at the start of the step, or 0."""
+    deepest = 0.0
+    for i in range(count):
+        deepest = min(deepest, gap_before(spots, contacts[i]))
+    return deepest
+
+
+@inlined
+def gap_before(spots: Records, contact: Any) -> float:
+    """Gap of a contact at the start of the step [m].
+
+    One that was pulled back from the end of the step has its gap along the normal there: far below
+    zero where limbs have passed through each other.  So the slots' own gaps are taken.
+    """
+    k = contact.slot
+    return float(contact.gap if k < 0 else spots[k].gap)
+
+
+@inlined
+def gap_at_end(
+    features: Records, spots: Records, poses_new: Records, contact: Any
+) -> tuple[bool, float]:
+    """Whether a contact's parts still touch that way at the end of the step, and their gap [m]."""
+    k = contact.slot
+    if k < 0:
+        return True, feature_gap(features[contact.source], poses_new)
+    spot = spots[spots.shape[0] // 2 + k]
+    turned = _cosine(spot.normal, contact.normal) < TURNED
+    # By the slot's geometry at the end: an edge must not have become another one
+    alike = spot.edges == contact.edges or (spot.edges <= 0 and contact.edges <= 0)
+    elsewhere = contact.edges == BESIDE and spot.gap >= 0.0
+    holds = spot.gap < FAR and not turned and alike and not elsewhere
+    return bool(holds), float(spot.gap)
+
+
+@inlined
+def _cosine(first: Floats, second: Floats) -> float:
+    return first[0] * second[0] + first[1] * second[1] + first[2] * second[2]

@@ -1,0 +1,114 @@
+"""Contacts that corrections of positions leave out: those that nothing parts.
+
+Parts that overlap however their joints turn (limbs of a file whose shapes are too large) stay as
+they are, and the others are corrected: a contact is left out for the rest of the step if only a far
+turn would part it, as its normal meets the joint's axis, or if a correction has gained next to
+nothing (`asked`).  As long as joints are beyond their stops these come first, whatever it gains.
+Where nothing but such overlaps is deep, they are left alone for JAMMED steps before the next try.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynenvs.contact.gaps import gap_at_end, gap_before
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Records, WorkView
+from dynenvs.memory.records import HELD, JAMMED
+
+LARGE = 1e-4  # error from which a correction could carry other features into the ground [m]
+PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
+HOLDS = 2  # corrections that were in vain, after which only what is nearly corrected goes on
+HALF_TURN = 3.0  # of a coordinate [rad, m]
+# Shares of what a correction was to gain: less does not part anything, more has nearly done so
+GAIN, MOST = 0.1, 0.9
+
+
+@inlined
+def begin_corrections(w: WorkView, count: int) -> bool:
+    """Whether overlaps that nothing parted a while ago are left alone in this step, too."""
+    left_alone = w.status[0].jammed > 0
+    for i in range(count):
+        contact = w.contacts[i]
+        contact.asked = 0.0
+        if left_alone and gap_before(w.spots, contact) < -LARGE:
+            contact.asked = HELD
+    return bool(left_alone)
+
+
+@inlined
+def end_corrections(w: WorkView, count: int, left_alone: bool) -> None:
+    """Leave what has been HELD alone from now on, if nothing else was deep."""
+    status = w.status[0]
+    if left_alone:
+        status.jammed -= 1
+        return
+    held, deep = 0, 0
+    for i in range(count):
+        held += 1 if w.contacts[i].asked == HELD else 0
+        deep += 1 if w.contacts[i].asked > LARGE else 0
+    status.jammed = JAMMED if held > 0 and deep == 0 else 0
+
+
+@inlined
+def hold_if_unmovable(contact: Any, reach: float, worst: float) -> bool:
+    """Leave a contact out if more than half a turn would not part it.
+
+    reach: sum of |J| of its normal; worst: the largest error [m]
+    """
+    error = contact.asked * min(1.0, PUSH_OUT / worst)
+    if error > reach * HALF_TURN:
+        contact.asked = HELD
+        return True
+    return False
+
+
+@inlined
+def hold_unmoved(w: WorkView, count: int, share: float, attempt: int) -> bool:
+    """Leave out contacts that a correction has not parted; returns whether there are any.
+
+    share: of their errors, that was to be corrected
+    From attempt HOLDS on all go with them that are not nearly corrected: there must be time for the
+    others.
+    """
+    found = _hold_below(w, count, share, GAIN)
+    if found and attempt >= HOLDS:
+        _hold_below(w, count, share, MOST)
+    return found
+
+
+@inlined
+def hold_worse(w: WorkView, count: int, share: float) -> bool:
+    """Leave out what may have carried others deeper; returns whether there is anything.
+
+    What a correction has not nearly corrected; the deepest, if that is nothing.
+    """
+    return _hold_below(w, count, share, MOST) or _hold_deepest(w.contacts, count)
+
+
+@inlined
+def _hold_below(w: WorkView, count: int, share: float, gain: float) -> bool:
+    """Leave out deep contacts that gained less of `share` of their errors than that."""
+    found = False
+    for i in range(count):
+        contact = w.contacts[i]
+        if contact.asked > LARGE:
+            _, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
+            if gap - contact.before < gain * share * contact.asked:
+                contact.asked = HELD
+                found = True
+    return found
+
+
+@inlined
+def _hold_deepest(contacts: Records, count: int) -> bool:
+    """Leave out those that take the farthest corrections; returns whether there are any."""
+    most = LARGE
+    for i in range(count):
+        most = max(most, contacts[i].asked)
+    found = False
+    for i in range(count):
+        if contacts[i].asked > max(LARGE, 0.5 * most):
+            contacts[i].asked = HELD
+            found = True
+    return found
