@@ -149,7 +149,7 @@ def test_bench_writes_its_files(
     page, console = tmp_path / "docs" / "page.md", Console(record=True, width=150)
     families.bench(["single"], QUICK, console, out=tmp_path / "out", page=page)
     assert [file.name for file in (tmp_path / "out").iterdir()] == ["bench.json"]
-    assert page.read_text().startswith("# Benchmarks")
+    assert page.read_text().startswith("# Lab notes: speed")
     assert "skipped gone" in console.export_text()
 
 

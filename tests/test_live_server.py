@@ -90,7 +90,7 @@ def test_connections_that_say_nothing_end(server: LiveServer) -> None:
     held = [socket.create_connection(("127.0.0.1", port(server)), timeout=60) for _ in range(40)]
     for connection in held:
         assert connection.recv(1) == b""  # closed at once, or after the time-out
-        assert threading.active_count() <= before + live.MOST
+        assert threading.active_count() <= before + 2 * live.MOST  # with a timer each
         connection.close()
     while threading.active_count() > before:  # their threads end a moment later
         pass
