@@ -293,7 +293,7 @@ def add_contact(
     contact.gap = gap
     contact.friction = w.coefficients[f].friction
     contact.spin, contact.roll = feature.spin, feature.roll
-    contact.stick = 0
+    contact.stick = contact.skewed = 0
     # The distance that the contact may close within the step.  Candidates of one body against one
     # geom share a rigid target motion: their gaps, affine over the body, all shifted by the depth
     # of the deepest.  A clamp of each alone would ask a rigid sole for a velocity field that it
