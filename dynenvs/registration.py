@@ -42,7 +42,7 @@ def register_environments() -> None:
     """Register every environment once, with the limit of its episodes.
 
     `gym.make` keeps that limit, or the one that it is given, with its own TimeLimit wrapper; the
-    vector environments are told it by `gym.make_vec` and count for themselves.
+    vector environments get it from `gym.make_vec` and count for themselves.
     """
     own = {name: (place, score, EPISODE_STEPS) for name, (place, score) in ENVIRONMENTS.items()}
     others = {name: (place, None, limit) for name, (place, limit) in {**MUJOCO, **LEGGED}.items()}

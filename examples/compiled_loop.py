@@ -9,7 +9,7 @@ import numpy as np
 from dynenvs.envs.robots import humanoid
 from dynenvs.jit.compiled import entry
 from dynenvs.memory.layout import Floats, Matrix, WorldView, open_world
-from dynenvs.simulation.timestep import DONE, step_apart
+from dynenvs.simulation.timestep import DONE, step_unit
 
 STEPS = 40  # of 5 ms
 
@@ -24,7 +24,7 @@ def throw(w: WorldView, start: Floats, pushes: Matrix, reached: Floats) -> int:
         for j in range(w.v.shape[0]):
             w.v[j] = pushes[k, j] if j < 3 else 0.0
         for _ in range(STEPS):
-            if step_apart(w, w.tau, 0.005) != DONE:
+            if step_unit(w, w.tau, 0.005) != DONE:
                 return k
         reached[k] = w.q[0]
     return pushes.shape[0]

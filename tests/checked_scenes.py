@@ -15,13 +15,13 @@ from numba import config
 
 import dynenvs
 from dynenvs import Model, ModelBuilder, World
-from dynenvs.jit.compiled import apart, entry, prepare
+from dynenvs.jit.compiled import entry, prepare, unit
 from dynenvs.memory.layout import Floats
 
 STEPS = 150
 
 
-@apart("wrong")
+@unit("wrong")
 def beyond(values: Floats, k: int) -> int:
     """An entry that is not there."""
     return int(values[k])
@@ -29,7 +29,7 @@ def beyond(values: Floats, k: int) -> int:
 
 @entry
 def wrong(values: Floats, k: int) -> int:
-    """The same by way of a kernel compiled apart."""
+    """The same by way of a unit."""
     return int(beyond(values, k))
 
 

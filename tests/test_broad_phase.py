@@ -55,8 +55,8 @@ def test_nothing_changes(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
         monkeypatch.setattr(module, "far", lambda distance: np.full_like(distance, math.inf))
     other = scene(seed)
     points = int(other.model.header.npoints)
-    assert (other.model.features["apart"][:points] == math.inf).all()
-    assert (other.model.pairs["apart"] == math.inf).all()
+    assert (other.model.features["far_squared"][:points] == math.inf).all()
+    assert (other.model.pairs["far_squared"] == math.inf).all()
     touched = set()
     for _ in range(250):
         one.step()

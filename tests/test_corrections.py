@@ -24,14 +24,14 @@ def rod(rng: np.random.Generator) -> tuple[Array, Array]:
     return G, np.array([-rng.uniform(0.1, 1.0), rng.uniform(-0.5, 0.5)])
 
 
-def friction_impulse(G: Array, u: Array, mu: float, reserve: float) -> Array:
-    """Impulse along (n, t) by the LCP of one planar contact: the cone row's b is mu reserve."""
+def friction_impulse(G: Array, u: Array, mu: float, compression: float) -> Array:
+    """Impulse along (n, t) by the LCP of one planar contact: the cone row's b is mu compression."""
     D = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, -1.0]])
     A = np.zeros((4, 4))
     A[:3, :3] = D.T @ G @ D
     A[1:3, 3] = 1.0
     A[3, :3] = mu, -1.0, -1.0
-    found = solve_lcp(A, np.append(D.T @ u, mu * reserve))
+    found = solve_lcp(A, np.append(D.T @ u, mu * compression))
     assert found.certified
     impulse: Array = D @ found.z[:3]
     return impulse

@@ -20,7 +20,7 @@ import pytest
 from dynenvs.envs.core import worlds
 from dynenvs.jit import compiled, compiling, interrupts
 from dynenvs.jit.cache import OWN
-from dynenvs.jit.compiled import apart, entry, kernel
+from dynenvs.jit.compiled import entry, kernel, unit
 from dynenvs.jit.estimate import Speed
 from dynenvs.memory.layout import Floats
 
@@ -161,7 +161,7 @@ def test_what_a_function_calls_is_told_the_first_time(
     assert capsys.readouterr().err == ""
 
 
-@apart("seldom")
+@unit("seldom")
 def _seldom_needed(x: Floats) -> int:
     x[0] = 1.0
     return 3
@@ -189,7 +189,7 @@ def test_what_first_steps_do_without_is_a_helpers_later_work(
 # Interrupted
 
 
-@apart("test_first_start")
+@unit("test_first_start")
 def _slow_to_compile(x: Floats) -> int:
     x[0] += 1.0
     return 7

@@ -10,7 +10,7 @@ import pytest
 from numba.core.errors import TypingError
 
 from dynenvs.envs.robots import humanoid
-from dynenvs.jit.compiled import apart, kernel
+from dynenvs.jit.compiled import kernel, unit
 from dynenvs.jit.handles import ALIGNMENT, Array, Expression, arrays_of
 from dynenvs.memory import layout
 from dynenvs.memory.layout import (
@@ -90,7 +90,7 @@ def test_a_handle_says_what_a_kernel_needs() -> None:
         assert {entry.name for entry in kind.arrays()} <= names
 
 
-@apart("test_handles")
+@unit("test_handles")
 def _apart(w: ModelView, x: Floats) -> int:
     """Reached by its address: of a whole world it gets the model alone."""
     x[0] = w.header[0].nv
@@ -102,18 +102,18 @@ def _calls_it(w: WorldView, x: Floats) -> int:
     return int(_apart(w, x))
 
 
-def test_a_kernel_apart_gets_what_it_needs() -> None:
+def test_a_unit_gets_what_it_needs() -> None:
     x = np.zeros(1)
     assert _calls_it(opened(), x) == 7
     assert x[0] == MODEL.nv
 
 
-def test_what_a_kernel_apart_cannot_take_is_told() -> None:
+def test_what_a_unit_cannot_take_is_told() -> None:
     def takes_text(w: ModelView, name: str) -> int:
         return 0
 
     with pytest.raises(TypeError, match=r"takes_text\(name\): .*take handles, int, float"):
-        apart()(takes_text)
+        unit()(takes_text)
 
 
 def test_shapes_are_expressions_of_counts() -> None:

@@ -19,7 +19,7 @@ SOME = (
     "dynenvs.dynamics.aba._aba",
     "dynenvs.lcp.proof.careful_w",
     "dynenvs.lcp.proof.proven_residual",
-    "dynenvs.lcp.reserve.solve_in_reserve",
+    "dynenvs.lcp.fallback.solve_by_fallback",
     "dynenvs.lcp.solve.solve",
     "dynenvs.simulation.batch.take_controls",
 )
@@ -189,12 +189,12 @@ from dynenvs import World
 from dynenvs.envs.robots import planar_humanoid
 from dynenvs.jit.compiled import entry, units
 from dynenvs.memory.layout import Floats, WorldView
-from dynenvs.simulation.timestep import step_apart
+from dynenvs.simulation.timestep import step_unit
 
 @entry
 def fall(w: WorldView, dt: float, heights: Floats) -> int:
     for k in range(heights.shape[0]):
-        if step_apart(w, w.tau, dt) != 0:
+        if step_unit(w, w.tau, dt) != 0:
             return k
         heights[k] = w.q[1]
     return heights.shape[0]
@@ -207,7 +207,7 @@ print(fall(worlds[0]._handle, 0.005, heights))
 for _ in heights:
     worlds[1].step()
     expected.append(worlds[1].q[1])
-print((heights == expected).all(), units["dynenvs.simulation.timestep.step_apart"].is_linked)
+print((heights == expected).all(), units["dynenvs.simulation.timestep.step_unit"].is_linked)
 """
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dynenvs.envs.robots import planar_humanoid
-from dynenvs.jit.compiled import apart, kernel
+from dynenvs.jit.compiled import kernel, unit
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.memory.layout import Bytes, Floats, Ints, open_work
 from dynenvs.memory.views import unowned
@@ -90,7 +90,7 @@ def test_inverse_dynamics_with_lookahead_meets_two_steps() -> None:
         np.testing.assert_allclose(world.v[2:], wanted, atol=4e-3)
 
 
-@apart()
+@unit()
 def _impossible(x: Floats) -> int:
     return x.no_such_attribute  # type: ignore[attr-defined, no-any-return]
 

@@ -116,10 +116,10 @@ def polygon() -> Any:
 
 def apply(
     law: tuple[int, int], polygon: Any, mu: float, rho: float, p: Array, u: Array, held: float,
-    reserve: float = 0.0,
+    compression: float = 0.0,
 ) -> tuple[Array, Array]:  # fmt: skip
     c = np.zeros(1, CONSTRAINT)[0]
-    c.rows, c.tangents, c.friction, c.reserve = law[0], law[0] - 1, mu, reserve
+    c.rows, c.tangents, c.friction, c.compression = law[0], law[0] - 1, mu, compression
     out, W = np.zeros(3), np.zeros(9)
     project_contact(law[1], polygon, c, rho, p, tuple(u), held, out, W)
     return out, W.reshape(3, 3)
@@ -157,7 +157,7 @@ def test_w_is_the_derivative_of_the_law(law: tuple[int, int], held: bool, polygo
 
 
 @pytest.mark.parametrize(("rows", "cone"), [(2, CONE), (3, CONE), (3, PYRAMID)])
-def test_a_reserve_cuts_the_cone_off(rows: int, cone: int, polygon: Any) -> None:
+def test_a_compression_impulse_cuts_the_cone_off(rows: int, cone: int, polygon: Any) -> None:
     """The nearest point of |p_t| <= mu (p_n + r), p_n >= 0, by its variational inequality; and W.
 
     Oracle: a convex set's nearest point P of y has (y - P).(z - P) <= 0 for all points z of it.
@@ -171,23 +171,23 @@ def test_a_reserve_cuts_the_cone_off(rows: int, cone: int, polygon: Any) -> None
     flat = checked = 0
     for _ in range(300):
         mu, rho, p, u = draw(rng, rows)
-        reserve = rng.uniform(0.1, 1.0)
-        P, W = apply((rows, cone), polygon, mu, rho, p, u, 0.0, reserve)
+        compression = rng.uniform(0.1, 1.0)
+        P, W = apply((rows, cone), polygon, mu, rho, p, u, 0.0, compression)
         flat += P[0] == 0.0
         assert P[0] >= 0.0
         size = _gauge(circle, P[1:]) if cone == PYRAMID else np.hypot(P[1], P[2])
-        assert size <= mu * (P[0] + reserve) * (1 + 1e-12)
+        assert size <= mu * (P[0] + compression) * (1 + 1e-12)
         y = p - rho * u
         for height in (0.0, 0.5, 1.0, 30.0):
-            points = np.c_[np.full(len(circle), height), mu * (height + reserve) * circle]
+            points = np.c_[np.full(len(circle), height), mu * (height + compression) * circle]
             assert ((points - P) @ (y - P)).max() <= 1e-11 * (1 + height) * (1 + np.abs(y).max())
         step, slopes, kink = 1e-7 / rho, np.zeros((3, 3)), False
         for k in range(rows):
             ahead, behind = u.copy(), u.copy()
             ahead[k] += step
             behind[k] -= step
-            one, W1 = apply((rows, cone), polygon, mu, rho, p, ahead, 0.0, reserve)
-            two, W2 = apply((rows, cone), polygon, mu, rho, p, behind, 0.0, reserve)
+            one, W1 = apply((rows, cone), polygon, mu, rho, p, ahead, 0.0, compression)
+            two, W2 = apply((rows, cone), polygon, mu, rho, p, behind, 0.0, compression)
             kink = kink or np.abs(W1 - W2).max() > 1e-3 * rho
             slopes[:, k] = (two - one) / (2 * step)
         if not kink:

@@ -70,7 +70,7 @@ def arrays_page(kernels: dict[tuple[str, str], Kernel]) -> str:
 
 def step_page(kernels: dict[tuple[str, str], Kernel]) -> str:
     """The stages of a step, with what each reads and writes."""
-    step = kernels["dynenvs.simulation.timestep", "step_apart"]
+    step = kernels["dynenvs.simulation.timestep", "step_unit"]
     lines = [
         "# Follow one step",
         "",
@@ -82,7 +82,7 @@ def step_page(kernels: dict[tuple[str, str], Kernel]) -> str:
         "```text",
         "World.step              checks what it is given; raises where a step fails",
         "  step(w, tau, dt)      keeps the state, if there may be too little room",
-        "    step_apart          parts of the step; mostly one is all of it",
+        "    step_unit           parts of the step; mostly one is all of it",
     ]
     stages = [one for one in called(step, kernels) if one.module == step.module]
     stages = [one for one in stages if len(_own_arrays(one)) > 1]

@@ -3,8 +3,9 @@
 Parts that overlap however their joints turn (limbs of a file whose shapes are too large) stay as
 they are, and the others are corrected: a contact is left out for the rest of the step if only a far
 turn would part it, as its normal meets the joint's axis, or if a correction has gained next to
-nothing (`asked`).  As long as joints are beyond their stops these come first, whatever it gains.
-Where nothing but such overlaps is deep, they are left alone for JAMMED steps before the next try.
+nothing of its `correction`.  As long as joints are beyond their stops these come first, whatever it
+gains.  Where nothing but such overlaps is deep, they are left alone for JAMMED steps before the
+next try.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ def begin_corrections(w: WorkView, count: int) -> bool:
     left_alone = w.status[0].jammed > 0
     for i in range(count):
         contact = w.contacts[i]
-        contact.asked = 0.0
+        contact.correction = 0.0
         if left_alone and gap_before(w.spots, contact) < -LARGE:
-            contact.asked = HELD
+            contact.correction = HELD
     return bool(left_alone)
 
 
@@ -45,8 +46,8 @@ def end_corrections(w: WorkView, count: int, left_alone: bool) -> None:
         return
     held, deep = 0, 0
     for i in range(count):
-        held += 1 if w.contacts[i].asked == HELD else 0
-        deep += 1 if w.contacts[i].asked > LARGE else 0
+        held += 1 if w.contacts[i].correction == HELD else 0
+        deep += 1 if w.contacts[i].correction > LARGE else 0
     status.jammed = JAMMED if held > 0 and deep == 0 else 0
 
 
@@ -56,9 +57,9 @@ def hold_if_unmovable(contact: Any, reach: float, worst: float) -> bool:
 
     reach: sum of |J| of its normal; worst: the largest error [m]
     """
-    error = contact.asked * min(1.0, PUSH_OUT / worst)
+    error = contact.correction * min(1.0, PUSH_OUT / worst)
     if error > reach * HALF_TURN:
-        contact.asked = HELD
+        contact.correction = HELD
         return True
     return False
 
@@ -92,10 +93,10 @@ def _hold_below(w: WorkView, count: int, share: float, gain: float) -> bool:
     found = False
     for i in range(count):
         contact = w.contacts[i]
-        if contact.asked > LARGE:
+        if contact.correction > LARGE:
             _, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
-            if gap - contact.before < gain * share * contact.asked:
-                contact.asked = HELD
+            if gap - contact.before < gain * share * contact.correction:
+                contact.correction = HELD
                 found = True
     return found
 
@@ -105,10 +106,10 @@ def _hold_deepest(contacts: Records, count: int) -> bool:
     """Leave out those that take the farthest corrections; returns whether there are any."""
     most = LARGE
     for i in range(count):
-        most = max(most, contacts[i].asked)
+        most = max(most, contacts[i].correction)
     found = False
     for i in range(count):
-        if contacts[i].asked > max(LARGE, 0.5 * most):
-            contacts[i].asked = HELD
+        if contacts[i].correction > max(LARGE, 0.5 * most):
+            contacts[i].correction = HELD
             found = True
     return found

@@ -26,14 +26,14 @@ from typing import Any
 from dynenvs.contact.assembly.loops import HELD, hold_loops
 from dynenvs.contact.assembly.problem import least_speed
 from dynenvs.contact.assembly.rows import TOUCH, normal_velocity
-from dynenvs.contact.detection.detect import look_for_spots, select_contacts
+from dynenvs.contact.detection.detect import detect_spots, select_contacts
 from dynenvs.contact.detection.manifold import FOUND
 from dynenvs.contact.impact_rows import collide_rows
 from dynenvs.contact.sparse.impacts import SEQUENCE, collide_islands
 from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, free_by_recursion
-from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel, unit
 from dynenvs.lcp.solve import CERTIFIED, FAILED
 from dynenvs.memory.layout import WorldView
 from dynenvs.memory.records import SEQUENTIAL
@@ -43,7 +43,7 @@ PARTS = 4  # ... those of each of so many parts of the step happen together, at 
 STILL = 1e-9  # slowest approach that is an impact, where there is no gravity [m/s]
 
 
-@apart("impacts", seconds=27)
+@unit("impacts", seconds=27)
 def collide(w: WorldView, dt: float, part: float) -> int:
     """Change the velocities by the impacts of parts that touch and approach each other now.
 
@@ -55,7 +55,7 @@ def collide(w: WorldView, dt: float, part: float) -> int:
 
     dt, part: lengths of the whole step and of the part of it that begins now [s]
     """
-    if look_for_spots(w, 0, math.inf) != FOUND:
+    if detect_spots(w, 0, math.inf) != FOUND:
         return FAILED
     # Factors of the mass matrix, without damping: an impact takes no time
     if w.header[0].recursive:
@@ -109,7 +109,7 @@ def _hold(w: WorldView) -> bool:
     return True
 
 
-@apart("impacts", seconds=1)
+@unit("impacts", seconds=1)
 def find_impact(w: WorldView, dt: float) -> int:
     """Time until the first impact with restitution, or dt, into `w.answer[0].until` [s].
 
@@ -121,7 +121,7 @@ def find_impact(w: WorldView, dt: float) -> int:
     w.answer[0].until = dt
     if w.header[0].ne > 0 and hold_loops(w, w.q) != HELD:
         return FAILED
-    if look_for_spots(w, 0, math.inf) != FOUND:
+    if detect_spots(w, 0, math.inf) != FOUND:
         return FAILED
     count = select_contacts(w, dt)
     # What closes in, with restitution: when is its gap gone, and is it fast enough then?

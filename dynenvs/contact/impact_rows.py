@@ -22,7 +22,7 @@ from dynenvs.contact.assembly.rows import (
 )
 from dynenvs.contact.assembly.swing_rows import swing_rows
 from dynenvs.contact.law.directional import set_directions
-from dynenvs.contact.solve import solve_contacts, solve_with_reserves
+from dynenvs.contact.solve import solve_contacts, solve_with_compression
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
 from dynenvs.jit.compiled import kernel
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
@@ -116,13 +116,13 @@ def _solve(w: WorldView, count: int, rows: int, dt: float) -> int:
 def _decompress(w: WorldView, count: int, rows: int, dt: float, share: float) -> int:
     """Add Poisson's second half to the impulses of compression in `w.H`; into `w.impulse_row`."""
     p, compressed = w.impulse_row, w.H[COMPRESSED]
-    # The reserve is the least that decompression gives: e times what compression took
+    # The compression impulse is the least that decompression gives: e times what compression took
     for i in range(count):
         contact = w.contacts[i]
         e = share * w.coefficients[contact.source].restitution
         contact.target = e * compressed[contact.row]
         p[contact.row] += contact.target
-    # Velocities with compression and reserves: what is left to solve for comes on top
+    # Velocities with compression and these impulses: what is left to solve for comes on top
     for r in range(rows):
         w.bias_row[r] = w.H[BEFORE, r]
         for c in range(rows):
@@ -132,11 +132,11 @@ def _decompress(w: WorldView, count: int, rows: int, dt: float, share: float) ->
         n -= (
             w.contacts[i].tangents + w.contacts[i].moments
         )  # a block for each contact and for each limit
-        w.blocks[i].reserve = w.contacts[i].target
+        w.blocks[i].compression = w.contacts[i].target
     polygon, cone = polygon_of(w), cone_of(w)
     scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, least_speed(w.header, dt))
-    # The impulses of both halves and the reserves, as one impact
-    status = solve_with_reserves(w, n, rows, cone, scale)
+    # The impulses of both halves and the compression impulses, as one impact
+    status = solve_with_compression(w, n, rows, cone, scale)
     for r in range(rows):
         p[r] += compressed[r]
     for i in range(count):

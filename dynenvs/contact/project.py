@@ -23,9 +23,9 @@ from dynenvs.contact.assembly.impulses import apply_impulses
 from dynenvs.contact.assembly.rows import after_contacts, first_limited, limited_coordinate
 from dynenvs.contact.assembly.swing import angle_left
 from dynenvs.contact.detection.detect import (
+    detect_spots,
     has_sunk,
     is_contact,
-    look_for_spots,
     number_contacts,
     read_low,
 )
@@ -39,7 +39,7 @@ from dynenvs.contact.held import (
     hold_unmoved,
     hold_worse,
 )
-from dynenvs.jit.compiled import apart, inlined, kernel, merged
+from dynenvs.jit.compiled import inlined, inlined_source, kernel, unit
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
@@ -62,7 +62,7 @@ AT_STOP = 1e-12  # what a correction onto a stop may be off by [rad, m]
 TINY = 1e-300  # in place of no correction at all, which is divided by
 
 
-@apart("contact", seconds=8)
+@unit("contact", seconds=8)
 def correct_positions(w: WorldView, dt: float) -> int:
     """`project` for the contacts and rows that `w.answer` tells; 1 if it returns True, else 0."""
     count = w.answer[0].contacts
@@ -147,7 +147,7 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
         update_poses(w, w.q_new, w.pose_new)
         # Slots are looked at anew only where their gaps will be read
         if w.header[0].ns > 0 and (look or not last):
-            look_for_spots(w, 1, dt)
+            detect_spots(w, 1, dt)
         share *= min(worst, PUSH_OUT) / worst
         if look and within and hold_unmoved(w, count, share, attempt):
             take_back(w, dq, dt)
@@ -245,7 +245,7 @@ def take_back(w: WorldView, dq: Floats, dt: float) -> None:
     integrate(w, w.q_new, dq, 1.0, w.q_new)
     update_poses(w, w.q_new, w.pose_new)
     if w.header[0].ns > 0:
-        look_for_spots(w, 1, dt)
+        detect_spots(w, 1, dt)
 
 
 @inlined
@@ -318,8 +318,8 @@ def _contact_errors(
         contact = contacts[i]
         r = contact.row
         holds, gap = gap_at_end(features, spots, poses_new, contact)
-        held = contact.asked == HELD
-        contact.asked = HELD if held else 0.0
+        held = contact.correction == HELD
+        contact.correction = HELD if held else 0.0
         if held or not holds or not errors.G[r, r] > 0.0:
             continue
         # What the velocities announced: no less than touching
@@ -332,7 +332,7 @@ def _contact_errors(
         if announced - gap < (-most if pulls else -BURIED):
             # A pull from far away: it has come to touch elsewhere
             continue
-        errors.errors[r] = contact.asked = announced - gap
+        errors.errors[r] = contact.correction = announced - gap
         contact.before = gap
         worst = max(worst, abs(errors.errors[r]))
         n = _mark(errors.marks, n, r, errors.G)
@@ -400,7 +400,7 @@ def _same(marks: Ints, count: int, factored: Ints, known: int) -> bool:
     return same
 
 
-@merged
+@inlined_source
 def tangential_errors(
     contact: Any, poses: Records, poses_new: Records, speeds: Floats, dt: float, errors: Floats
 ) -> None:
@@ -472,7 +472,7 @@ def _rolling(
     return 0.5 * angle * radius * (sx * tangent[0] + sy * tangent[1] + sz * tangent[2]) / dt
 
 
-@merged
+@inlined_source
 def _factor(G: Floats, marks: Ints, count: int, factors: Floats) -> None:
     """Factors of G over the marked rows; redundant ones need a proximal diagonal."""
     for i in range(count):
@@ -484,7 +484,7 @@ def _factor(G: Floats, marks: Ints, count: int, factors: Floats) -> None:
     factorise_symmetric(factors, count)
 
 
-@merged
+@inlined_source
 def _solve_equalities(
     G: Floats,
     factors: Floats,

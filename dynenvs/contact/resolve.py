@@ -37,10 +37,10 @@ from dynenvs.contact.detection.detect import (
     add_contact,
     deepest_point,
     deepest_slot,
+    detect_spots,
     has_sunk,
     is_contact,
     locate,
-    look_for_spots,
     measure_group,
     number_contacts,
     read_low,
@@ -55,7 +55,7 @@ from dynenvs.contact.solve import solve_contacts
 from dynenvs.contact.sparse.solve import solve_sparse
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
 from dynenvs.dynamics.refine import REFINED, refine_biases, refine_response
-from dynenvs.jit.compiled import apart, inlined
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses, update_velocities
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
@@ -66,7 +66,7 @@ ROUNDS = 5  # of adding candidates that the answer reached unforeseen
 MISSED = 1e-9  # depth from which such a candidate counts [m]
 
 
-@apart("contact", seconds=19)
+@unit("contact", seconds=19)
 def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> int:
     """From `w.v_free` and factors `w.L` to `w.v_new`, `w.q_new` and the impulses.
 
@@ -77,7 +77,7 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
     nv = w.header[0].nv
     # Which contacts there are, by the poses at the start of the step
     w.answer[0].poses_valid = 0  # `pose_new` is about to change
-    if look_for_spots(w, 0, dt) != FOUND:
+    if detect_spots(w, 0, dt) != FOUND:
         return FAILED
     if foresee(w, dt) != FOUND:
         return FAILED
@@ -127,7 +127,7 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
         # Contacts that the answer carries into the ground, and stops that it passes
         integrate(w, w.q, w.v_new, dt, w.q_new)
         update_poses(w, w.q_new, w.pose_new)
-        if look_for_spots(w, 1, dt) != FOUND:
+        if detect_spots(w, 1, dt) != FOUND:
             return FAILED
         found, listed = add_missed(w, count, listed)
         stops = add_missed_stops(w, dt) + roll_on(w, count)

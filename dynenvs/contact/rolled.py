@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dynenvs.contact.detection.detect import has_sunk, set_drift
 from dynenvs.contact.detection.manifold import pull_back
-from dynenvs.jit.compiled import apart, inlined
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.memory.layout import WorldView
 from dynenvs.memory.records import NEAREST
 
@@ -24,7 +24,7 @@ def roll_on(w: WorldView, count: int) -> int:
     return int(move_rims(w, count))
 
 
-@apart("smooth", seconds=2)
+@unit("smooth", seconds=2)
 def move_rims(w: WorldView, count: int) -> int:
     """`roll_on` in models with smooth solids."""
     h = w.header[0]

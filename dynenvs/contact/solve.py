@@ -51,14 +51,14 @@ from dynenvs.contact.solvers.interior_point import solve_from_inside
 from dynenvs.contact.solvers.modes import SLIP
 from dynenvs.contact.solvers.newton import converge, newton
 from dynenvs.contact.solvers.step_multipliers import solve_by_multipliers
-from dynenvs.jit.compiled import apart, inlined
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED, WARM_RESIDUAL
 from dynenvs.memory.layout import WorldView, polygon_of
 from dynenvs.memory.records import CONE, CONES, KEPT, LEMKE, MODES, MULTIPLIERS, PATH, PYRAMID
 
 CHANGES = 2  # of the last step's modes
 CLOSE = 6  # factorisations up to which the last step's impulses were near this one's
-CROWD = 2  # rows per freedom from which multipliers, who factorise freedoms, come before modes
+CROWD = 2  # rows per freedom from which multipliers, which factorise freedoms, come before modes
 FEW = 300  # variables of an LCP up to which Lemke's method is tried: it takes minutes beyond
 QUICK, INSIDE, ALL = range(3)  # the first three stages, all but Lemke's, or as many as it takes
 
@@ -122,7 +122,7 @@ def _multiply(
     return int(found)
 
 
-@apart("contact", seconds=2)
+@unit("contact", seconds=2)
 def keep(w: WorldView, count: int, total: int, rows: int, law: int, floor: float, dt: float) -> int:
     """Answer by the last step's impulses, corrected, if nothing slipped; FAILED if that fails.
 
@@ -150,7 +150,7 @@ def keep(w: WorldView, count: int, total: int, rows: int, law: int, floor: float
     return CERTIFIED
 
 
-@apart("contact", seconds=11)
+@unit("contact", seconds=11)
 def solve_rows(
     w: WorldView, count: int, rows: int, law: int, stages: int, mixed: int, floor: float
 ) -> int:
@@ -241,8 +241,8 @@ def _any_moments(w: WorldView, count: int) -> bool:
 
 
 @inlined
-def solve_with_reserves(w: WorldView, count: int, rows: int, law: int, scale: float) -> int:
-    """The same for blocks with impulses in reserve, the second half of an impact by Poisson's law.
+def solve_with_compression(w: WorldView, count: int, rows: int, law: int, scale: float) -> int:
+    """The same for blocks with compression impulses, the second half of an impact by Poisson's law.
 
     These bound friction, too, and modes know nothing of that: Lemke's method begins.
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from dynenvs.dynamics.passive import add_passive
 from dynenvs.dynamics.planar import planar_passes
-from dynenvs.jit.compiled import inlined, kernel, merged
+from dynenvs.jit.compiled import inlined, inlined_source, kernel
 from dynenvs.kinematics.joints import joint_axes
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.spatial import add_cross_motion
@@ -101,7 +101,7 @@ def motion_passes(
             _carry(work, works[body.parent])
 
 
-@merged
+@inlined_source
 def move_body(
     body: Any, up: Any, pose: Any, origin: Floats, v: Floats, axes: Floats, work: Any
 ) -> None:
@@ -173,7 +173,7 @@ def _inertia_times(inertia: Inertia, turn: Three, slide: Three) -> Six:
     return moment, subtract_cross(scaled(inertia.mass, slide), inertia.h, turn)
 
 
-@merged
+@inlined_source
 def _weigh(body: Any, scale: float, pose: Any, origin: Floats, work: Any) -> None:
     """Rigid inertia at the tree's origin and the force f = I a + v x* I v."""
     c, mass = _center(body, pose, origin), body.mass * scale

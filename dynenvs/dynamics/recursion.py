@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dynenvs.dynamics.aba import aba_passes
 from dynenvs.dynamics.spinning import add_spins, gather
-from dynenvs.jit.compiled import apart
+from dynenvs.jit.compiled import unit
 from dynenvs.kinematics.poses import update_inertias, update_velocities
 from dynenvs.kinematics.spatial import dot6
 from dynenvs.memory.layout import Floats, WorkView, WorldView
@@ -23,7 +23,7 @@ from dynenvs.memory.layout import Floats, WorkView, WorldView
 PASSED, SINGULAR = 0, 1
 
 
-@apart("recursive", seconds=6)
+@unit("recursive", seconds=6)
 def free_by_recursion(w: WorldView, tau: Floats, dt: float, at: Floats) -> int:
     """The velocity without contacts after dt into `w.v_free`; needs the poses.
 
@@ -57,7 +57,7 @@ def free_by_recursion(w: WorldView, tau: Floats, dt: float, at: Floats) -> int:
     return PASSED
 
 
-@apart("recursive", seconds=1)
+@unit("recursive", seconds=1)
 def couple_by_recursion(w: WorkView, rows: int) -> int:
     """`w.Y` = M^-1 J^T and `w.G` = J M^-1 J^T of all rows, after `free_by_recursion`."""
     nb, nv = w.header[0].nb, w.header[0].nv

@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.dynamics.factor import solve
-from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel, unit
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.spatial import dot3
 from dynenvs.memory.layout import Floats, WorkView, WorldView, damped_time
@@ -32,7 +32,7 @@ REFINED = 0  # what the kernels return, unless they could not be compiled
 TWIST, WRENCH, ARM = range(3)  # rows of IA
 
 
-@apart("refined", seconds=3.5)
+@unit("refined", seconds=3.5)
 def refine_free(w: WorldView, tau: Floats, dt: float) -> int:
     """Correct `w.v_free` by what the equations of motion miss.  Needs what made it."""
     # The acceleration that the step has found
@@ -55,7 +55,7 @@ def refine_free(w: WorldView, tau: Floats, dt: float) -> int:
     return REFINED
 
 
-@apart("refined", seconds=2)
+@unit("refined", seconds=2)
 def refine_biases(w: WorldView, count: int, dt: float) -> int:
     """Right-hand sides of the contacts' rows from `w.v_free`, body by body."""
     _arms(w)
@@ -75,7 +75,7 @@ def refine_biases(w: WorldView, count: int, dt: float) -> int:
     return REFINED
 
 
-@apart("refined", seconds=3)
+@unit("refined", seconds=3)
 def refine_response(w: WorldView, count: int, rows: int, dt: float) -> int:
     """Correct `w.v_new` = v_free + M^-1 J^T p, and the rows' right-hand sides by what G p misses.
 

@@ -29,7 +29,7 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.dynamics.pulls import constant_pulls, path_pulls, push_pulls, speed_of, stiffen
-from dynenvs.jit.compiled import apart, inlined
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.memory.layout import Floats, Ints, Records, WorldView, damped_time
 from dynenvs.memory.records import MIDPOINT
 
@@ -40,7 +40,7 @@ PATIENCE = 40  # ... and after so many limits are taken on alone
 EDGE = 1e-9  # share of a limit by which a force may be beyond it
 
 
-@apart("servos", seconds=2)
+@unit("servos", seconds=2)
 def drive(w: WorldView, tau: Floats, dt: float) -> int:
     """Add what servos add to M^ in `w.L`, and list tau and their forces (`w.forces`).
 
@@ -118,7 +118,7 @@ def _linearise(w: WorldView, servo: Any, length: float, work: Any, dt: float) ->
             work.force -= dt * stiffness * speed
 
 
-@apart("servos", seconds=2)
+@unit("servos", seconds=2)
 def update_limits(w: WorldView, trials: int) -> int:
     """Whether the limits with which a step was made are those that its end `w.v_new` asks for.
 

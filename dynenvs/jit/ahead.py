@@ -52,10 +52,10 @@ class Helper:
     def _tell(self, what: Any) -> None:
         # Written in pieces: a pipe takes so much at once
         assert self._process.stdin is not None
-        told = json.dumps(what).encode() + b"\n"
+        line = json.dumps(what).encode() + b"\n"
         with suppress(BrokenPipeError):  # it has ended already
-            while told:
-                told = told[os.write(self._process.stdin.fileno(), told) :]
+            while line:
+                line = line[os.write(self._process.stdin.fileno(), line) :]
 
     def _listen(self) -> None:
         assert self._process.stdout is not None

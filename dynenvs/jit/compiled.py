@@ -3,12 +3,12 @@
 ==========  ==========================================================================
 @kernel     a function that compiled code calls
 @inlined    a small one, which is compiled into its callers
-@merged     one that is written into its only caller before types are inferred
+@inlined_source     one that is written into its only caller before types are inferred
 @entry      a kernel that Python calls
-@apart      a large kernel, or one that is rarely needed: compiled code finds it by its address
+@unit      a large kernel, or one that is rarely needed: compiled code finds it by its address
 ==========  ==========================================================================
 
-Entries and kernels apart have machine code of their own, which comes from the library or from the
+Entries and units have machine code of their own, which comes from the library or from the
 compiler (`core.py`).  Nothing here needs numba: it is imported when something is to be compiled.
 
 Rules for kernels: packed arguments, no allocation in the step, status codes instead of raising,
@@ -50,7 +50,7 @@ def inlined(function: F) -> F:
     return cast(F, function if runs_as_python() else Kernel(function, forceinline=True))
 
 
-def merged(function: F) -> F:
+def inlined_source(function: F) -> F:
     """Write a helper into its only caller before types are inferred: it is compiled there alone.
 
     For helpers with one way out (no `return` but at the end, or none).
@@ -84,7 +84,7 @@ def entry(function: Any = None, *, seconds: float = SECONDS) -> Any:
     return Entry(function, "", seconds)
 
 
-def apart(group: str = "rare", *, seconds: float = SECONDS) -> Callable[[F], Any]:
+def unit(group: str = "rare", *, seconds: float = SECONDS) -> Callable[[F], Any]:
     """Compile a kernel separately, as a unit of its own; callers reach it by its address.
 
     A kernel that others call is optimised again within each of them, and in their callers.  Large
@@ -98,13 +98,13 @@ def apart(group: str = "rare", *, seconds: float = SECONDS) -> Callable[[F], Any
     an int: callers must treat -1 as failure, which means that it could not be compiled.
 
     Args:
-        group: who needs it, a name for `prepare`; "rare" is for what few worlds ever do, "seldom"
-            for what many need, but not in their first steps: a helper process compiles it later.
+        group: which models need it, a name for `prepare`; "rare" is for what few worlds ever do,
+            "seldom" for what many need, but not at first: a helper process compiles it later.
         seconds: that compiling it takes a processor, about; for the message that it is compiled.
     """
 
     def decorate(function: F) -> Any:
-        return function if runs_as_python() else Apart(function, group, seconds)
+        return function if runs_as_python() else InnerUnit(function, group, seconds)
 
     return decorate
 
@@ -168,7 +168,7 @@ class Unit(Kernel):
     """A kernel with machine code of its own.
 
     Attributes:
-        group: who needs it.
+        group: which models need it.
         seconds: that compiling it takes, about.
         cell: where compiled code finds its address.
     """
@@ -234,7 +234,7 @@ class Unit(Kernel):
         return 0
 
 
-class Apart(Unit):
+class InnerUnit(Unit):
     """A kernel that compiled code finds by its address."""
 
     def __init__(self, function: Callable[..., Any], group: str, seconds: float) -> None:
@@ -242,7 +242,7 @@ class Apart(Unit):
         for name, kind in self._declared[0].items():
             if isinstance(kind, TupleKind) or getattr(kind, "dimensions", 1) != 1:
                 raise TypeError(
-                    f"{function.__name__}({name}): kernels compiled apart take handles, int, "
+                    f"{function.__name__}({name}): units take handles, int, "
                     "float, and arrays of one dimension"
                 )
 
@@ -367,7 +367,7 @@ def prepare(what: str, entries: Sequence[Any], groups: Sequence[str] | None) -> 
     Args:
         what: is about to run, in the message.
         entries: that Python will call.
-        groups: of kernels compiled apart that those need; all that there are if None.
+        groups: of units that those need; all that there are if None.
     """
     waiting = _waiting(entries, groups)
     if waiting:
@@ -389,13 +389,13 @@ def expect(entries: Sequence[Any], groups: Sequence[str]) -> None:
 
 
 def _waiting(entries: Sequence[Any], groups: Sequence[str] | None) -> list[Unit]:
-    """Those that are not linked: entries first, then units apart from quick to slow.
+    """Those that are not linked: entries first, then units from quick to slow.
 
     A helper process begins at the end.
     """
     if core() == PYTHON:
         return []
-    others = (u for u in units.values() if isinstance(u, Apart))
+    others = (u for u in units.values() if isinstance(u, InnerUnit))
     behind = [u for u in others if groups is None or u.group in groups]
     found = [*entries, *sorted(behind, key=lambda unit: unit.seconds)]
     return [unit for unit in found if not unit.is_linked]

@@ -55,7 +55,7 @@ def announce() -> None:
 def type_of(kernel: compiled.Kernel) -> Any:
     """What a kernel is for code that calls it."""
     announce()
-    if isinstance(kernel, compiled.Apart):
+    if isinstance(kernel, compiled.InnerUnit):
         return _type_of_caller(kernel)
     return types.Dispatcher(_helper_of(kernel))
 
@@ -76,7 +76,7 @@ def _helper_of(kernel: compiled.Kernel) -> Any:
 
 
 @cache
-def _type_of_caller(unit: compiled.Apart) -> Any:
+def _type_of_caller(unit: compiled.InnerUnit) -> Any:
     caller = _caller(unit)
     return types.Function(make_intrinsic_template(caller, caller._defn, unit.name))
 
@@ -260,10 +260,10 @@ class _Words:
         builder.store(value, self._next())
 
 
-# Kernels apart: what compiled code calls
+# Units: what compiled code calls by its address
 
 
-def _caller(unit: compiled.Apart) -> Any:
+def _caller(unit: compiled.InnerUnit) -> Any:
     """What compiled code calls: load the address from the cell, and go there."""
     name, result = unit.name, types.int64
     arguments = tuple(type_of_kind(kind) for kind in unit.kinds)

@@ -1,4 +1,4 @@
-"""Compiling what is about to be called: told, shared by two processes, and once a machine.
+"""Compiling what is about to be called: announced, shared by two processes, and once a machine.
 
 It happens in Python, before the kernel runs that needs it: there Ctrl-C stops it at once.
 """
@@ -24,7 +24,7 @@ from dynenvs.jit.interrupts import interrupts_kept
 from dynenvs.jit.plain import KNOWN, is_known
 from dynenvs.jit.turns import WORLDS, compiles_elsewhere, help_another, turn_to_compile
 
-TOLD = 3.0  # seconds; what takes less is not worth a word
+ANNOUNCED = 3.0  # seconds; what takes less is not worth a word
 
 Units = Sequence[Any]  # kernels with machine code of their own (`compiled.Unit`)
 
@@ -78,8 +78,8 @@ def _compile(what: str, units: Units) -> None:
     _start_helper(units)
     seconds = [unit.seconds for unit in units]
     about = _speed.factor * shared(seconds, 2 if _helpers else 1)
-    told = about >= TOLD
-    if told:
+    is_announced = about >= ANNOUNCED
+    if is_announced:
         say(_announcement(what, len(units), about))
         if not is_known():
             known = ".".join(str(part) for part in KNOWN)
@@ -98,10 +98,10 @@ def _compile(what: str, units: Units) -> None:
             _compile_here(unit)
         # Others that are ready are the helper's
         waiting = [left for left in waiting if left is not unit and not left.is_ready]
-        if told and waiting:
+        if is_announced and waiting:
             done = f"{len(units) - len(waiting)} of {len(units)} parts"
             say(f"{done} after {monotonic() - begin:.0f} s, about {_left(waiting)} s left")
-    if told:
+    if is_announced:
         say(f"compiled in {monotonic() - begin:.0f} s")
 
 

@@ -232,8 +232,8 @@ def format_of(kinds: Sequence[Kind]) -> str:
 def _described(value: Any) -> str:
     if not isinstance(value, np.ndarray):
         return type(value).__name__
-    told = _described_by(value.dtype, value.ndim)
-    return told if value.flags.c_contiguous else told.replace("contiguous", "scattered")
+    words = _described_by(value.dtype, value.ndim)
+    return words if value.flags.c_contiguous else words.replace("contiguous", "scattered")
 
 
 def _described_by(dtype: np.dtype[Any], dimensions: int) -> str:

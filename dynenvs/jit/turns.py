@@ -1,7 +1,7 @@
 """Nothing is compiled by two processes of a machine at a time.
 
-Who compiles holds a lock, which the system takes back however the process ends, and gives signs of
-life.  Where there are no locks to be had, or who holds one stands still (Ctrl-Z), a
+A process that compiles holds a lock, which the system takes back however the process ends, and
+gives signs of life.  Where there are no locks to be had, or its holder stands still (Ctrl-Z), a
 process goes on by itself: the same is then compiled twice, and nobody waits for ever.
 """
 
@@ -93,18 +93,18 @@ def _who(sign: str) -> str:
 
 @contextmanager
 def _signs_of_life(file: Path) -> Iterator[None]:
-    """Write who we are and a new number into the file, again and again until the block ends."""
-    who, ended = f"process {os.getpid()} on {socket.gethostname()}", threading.Event()
+    """Write this process and a new number into the file, again and again until the block ends."""
+    process, ended = f"process {os.getpid()} on {socket.gethostname()}", threading.Event()
 
     def write() -> None:
         for number in count(1):
             if ended.wait(BEAT):
                 return
             with suppress(OSError), file.open("r+") as sign:  # which is never empty in between
-                sign.write(f"{who}\n{number}")
+                sign.write(f"{process}\n{number}")
 
     with suppress(OSError):  # the first one at once: whoever waits can then say for whom
-        file.write_text(f"{who}\n0")
+        file.write_text(f"{process}\n0")
 
     with suppress(RuntimeError):  # no thread is to be had: others then go on by themselves
         threading.Thread(target=write, name="dynenvs signs of life", daemon=True).start()
@@ -160,7 +160,7 @@ def _locks() -> Path:
 
 
 def _signs(what: str) -> Path:
-    """The file in which who has a turn gives signs of life."""
+    """The file in which the process that has a turn gives signs of life."""
     return _locks() / f"{what}.alive"
 
 

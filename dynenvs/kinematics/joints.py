@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.jit.compiled import entry, inlined, kernel, merged
+from dynenvs.jit.compiled import entry, inlined, inlined_source, kernel
 from dynenvs.kinematics.rotation import (
     rotate,
     rotate_quaternion,
@@ -66,7 +66,7 @@ def turn_joints(bodies: Records, poses: Records, q: Floats) -> None:
             poses[i].sine, poses[i].cosine = sine_cosine(poses[i].angle)
 
 
-@merged
+@inlined_source
 def place_in_plane(body: Any, parent: Any, pose: Any, q: Floats) -> None:
     """`place_body` where all turns are about the y axis: the zeros are not worked out."""
     at = body.q_at
@@ -93,7 +93,7 @@ def place_in_plane(body: Any, parent: Any, pose: Any, q: Floats) -> None:
     pose.p[2] = parent.p[2] + dz
 
 
-@merged
+@inlined_source
 def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
     """Pose of a body from its parent's: R = R_parent R_tree R_joint; needs `turn_joints`."""
     at, R, frame = body.q_at, pose.R, pose.frame

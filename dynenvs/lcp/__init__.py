@@ -10,7 +10,7 @@ principal_pivoting.py  the criss-cross method
 gauss_seidel.py        block Gauss-Seidel, the last stage
 semismooth_newton.py   Newton's method on the Fischer-Burmeister function
 interior_point.py      Mehrotra's predictor and corrector
-reserve.py             interior point and pivoting, which the cascade rarely calls, as a unit
+fallback.py            interior point and pivoting, which the cascade rarely calls, as a unit
 active_set.py          one linear solve for a guessed set of positive variables (warm start, polish)
 dense.py               LU factorisation, refinement, sums in twice the working precision
 workspace.py           the scratch arrays of all of them

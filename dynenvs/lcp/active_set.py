@@ -29,7 +29,7 @@ def solve_active_set(
     """Solve A_BB z_B = -b_B for the set B of basic variables, and set all others to 0.
 
     (Cottle, Pang, Stone, The Linear Complementarity Problem, sec. 2.2: a complementary basic
-    solution.)  Nothing is said about signs: the caller judges the answer (`scaling.certificate`).
+    solution.)  Nothing is said about signs: the caller certifies it (`scaling.certificate`).
 
     A: shape (>= size, >= size); b: shape (>= size,); basis: shape (>= size,), nonzero where z_i is
         basic

@@ -110,7 +110,7 @@ def gauss_seidel(
                     z[i] = inner_z[p]
         if change <= tolerance:
             break
-    # The basis for those who solve again
+    # The basis, for callers that solve again
     for i in range(size):
         basis[i] = 1 if z[i] > 0.0 else 0
     return SOLVED if change <= tolerance else PIVOT_LIMIT, used

@@ -125,7 +125,7 @@ def _ratio_test(A: Matrix, cover: Vector, size: int, basic: int, work: Workspace
             length = min(length, max(basic_w[i], 0.0) / -step_w[i])
     if not length < math.inf:
         return -1
-    # Who ends there: z_0 first, else ties are broken
+    # What ends there: z_0 first, else ties are broken
     slack = TIE * scale
     count = integer(0)
     if step_z[basic] < blocking and _ends(basic_z[basic], step_z[basic], length, slack):

@@ -102,7 +102,7 @@ def _strict_units(
                 z_unit[j] = max(z_unit[j], abs(A[k, j]) * rate)
     for j in range(size):
         z_unit[j] = 1.0 / z_unit[j] if z_unit[j] > 0.0 else math.inf
-    # Rows without one: by the impulses that they feel
+    # Rows without one: by the impulses that act on them
     for i in range(size):
         if A[i, i] == 0.0 and b[i] == 0.0:
             row = 0.0

@@ -17,12 +17,12 @@ import math
 
 from dynenvs.jit.compiled import entry, inlined, kernel
 from dynenvs.lcp.active_set import solve_active_set
+from dynenvs.lcp.fallback import solve_by_fallback
 from dynenvs.lcp.gauss_seidel import gauss_seidel
 from dynenvs.lcp.interior_point import interior_point
 from dynenvs.lcp.lemke import lemke
 from dynenvs.lcp.principal_pivoting import principal_pivoting
 from dynenvs.lcp.proof import proven_residual
-from dynenvs.lcp.reserve import solve_in_reserve
 from dynenvs.lcp.scaling import certificate, equilibrate, natural_scales
 from dynenvs.lcp.semismooth_newton import semismooth_newton
 from dynenvs.lcp.tableau import tableau_lemke
@@ -218,7 +218,7 @@ def solve(
         elif stage == LEMKE:
             _, count = tableau_lemke(matrix, offset, cover, size, limit, trial, basis, work)
         elif INTERIOR_POINT <= stage <= PRINCIPAL_PIVOTING:
-            count = solve_in_reserve(
+            count = solve_by_fallback(
                 work.matrices.reshape(-1),
                 work.vectors.reshape(-1),
                 work.integers.reshape(-1),

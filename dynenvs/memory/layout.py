@@ -192,7 +192,7 @@ class WorkView(ModelView, buffers=("model", "work")):
     gaps: Floats = _work(f8, "nk", what="gap of every contact candidate [m]")
     spots: Records = _work(SPOT, "2 * ns", what="every slot at `pose`, then at `pose_new`")
     shapes: Records = _work(SHAPE, "nsolids", what="every geom of the pairs in the world")
-    hull_room: Floats = _work(f8, "hull_room", what="room to place two polyhedra")
+    hull_work: Floats = _work(f8, "hull_work", what="work array, to place two polyhedra")
     near: Records = _work(NEARBY, "2 * nnear", what="pairs near at `pose`, then at `pose_new`")
     numbers: Ints = _work(i8, "nk", what="scratch: each candidate's number in a list")
     low: Ints = _work(i8, "2 * nk", what="candidates below ground, and their features")

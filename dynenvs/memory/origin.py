@@ -57,12 +57,12 @@ def layout_digest(kinds: Iterable[type[Handle]], header: np.dtype[Any]) -> str:
         header: the type of the header, which counts their arrays.
     """
     # All that moves a byte: names, order, shapes and conditions
-    told = [_spelled(header)]
+    lines = [_spelled(header)]
     for kind in kinds:
         for entry in kind.arrays():
             words = (entry.name, entry.buffer, entry.shape, entry.when, _spelled(entry.kind))
-            told.append(f"{kind.__name__}: {words}")
-    return hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+            lines.append(f"{kind.__name__}: {words}")
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def _spelled(kind: np.dtype[Any]) -> str:
@@ -87,15 +87,15 @@ def check_origin(found: Any, what: str, *, any_version: bool = False) -> None:
     Raises:
         ValueError: another origin; the line says which, and what runs here.
     """
-    here, told = this(), _read(found)
-    if told == here or (any_version and told is not None and told.layout == here.layout):
+    here, maker = this(), _read(found)
+    if maker == here or (any_version and maker is not None and maker.layout == here.layout):
         return
-    if told is None:
+    if maker is None:
         by = "by a version of dynenvs that does not tell its layout"
-    elif told.layout == here.layout:
-        by = f"by dynenvs {told.version[:40]}"
+    elif maker.layout == here.layout:
+        by = f"by dynenvs {maker.version[:40]}"
     else:
-        by = f"by dynenvs {told.version[:40]} with another layout"
+        by = f"by dynenvs {maker.version[:40]} with another layout"
     raise ValueError(f"{what}: made {by}; this is dynenvs {here.version}: make it anew with it")
 
 
@@ -103,8 +103,8 @@ def _read(found: Any) -> Origin | None:
     """The origin that something tells, if it is one."""
     if isinstance(found, str):
         try:
-            told = json.loads(found)
-            found = (told["version"], told["layout"])
+            record = json.loads(found)
+            found = (record["version"], record["layout"])
         except (ValueError, KeyError, TypeError, RecursionError):
             return None
     whole = isinstance(found, tuple | list) and len(found) == 2

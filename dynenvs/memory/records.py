@@ -40,7 +40,7 @@ PLACES = 192  # of arrays for which the header has room (`dynenvs.memory.layout`
 # fmt: off
 _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "nb", "nq", "nv", "nf", "npoints", "nround", "np", "nk", "ns", "nown", "nblocks",
-    "block_slots", "nnear", "nsolids", "nheights", "nhulls", "hull_room", "nc", "nd", "limit",
+    "block_slots", "nnear", "nsolids", "nheights", "nhulls", "hull_work", "nc", "nd", "limit",
     "nlimited", "nr", "nl",
     "directions", "npolygons", "cone", "restitution", "impacts", "planar", "recursive", "refined",
     "nloops", "ne", "ntrees", "widest", "sparse",
@@ -190,7 +190,10 @@ FEATURE = record_type(
         ("body_a", "i8"),
         ("body_b", "i8"),
         ("kind", "i8"),  # type of geom B
-        ("apart", "f8"),  # square of the bodies' distance from which round geoms are far [m^2]
+        (
+            "far_squared",
+            "f8",
+        ),  # squared distance of bodies from which round geoms are far [m^2]
         ("group", "i8"),  # features of one body against one geom: they share a rigid target twist
         ("center", "f8", (3,)),  # in body A's frame [m]
         ("radius", "f8"),
@@ -249,7 +252,7 @@ PAIR = record_type(
         ("kind_b", "i8"),  # the same, or HEIGHT_FIELD, BLOCK_FIELD, HALF_SPACE (of smooth solids)
         ("first", "i8"),  # first of its own slots, or -1: it is given a block of slots while near
         ("slots", "i8"),
-        ("apart", "f8"),  # square of the centres' distance from which the geoms are far [m^2]
+        ("far_squared", "f8"),  # square of the centres' distance from which the geoms are far [m^2]
         # A's centre further than this from B is far (from B's centre, if it is neither box nor
         # field; above a field's top) [m]
         ("reach", "f8"),
@@ -395,14 +398,14 @@ SPOT = record_type(
     ]
 )
 # A pair that has slots of its own: what the broad phase asks first.
-OWN = record_type([("pair", "i8"), ("solid_a", "i8"), ("solid_b", "i8"), ("apart", "f8")])
+OWN = record_type([("pair", "i8"), ("solid_a", "i8"), ("solid_b", "i8"), ("far_squared", "f8")])
 # A pair that is near, and where its slots are.
 NEARBY = record_type(
     [
         ("pair", "i8"),
         ("first", "i8"),
         ("slots", "i8"),
-        # Of hulls and smooth solids: the distance up to which their slots are asked for, 0 once it
+        # Of hulls and smooth solids: the distance up to which their slots are needed, 0 once it
         # is known to be larger [m]
         ("look", "f8"),
     ]
@@ -482,7 +485,7 @@ CONTACT = record_type(
         ("grounded", "i8"),  # whether nothing that happens moves B: it is the world or kinematic
         # Of the correction of positions: by how much the gap is to grow, HELD where nothing can
         # make it, and what it was before [m]
-        ("asked", "f8"),
+        ("correction", "f8"),
         ("before", "f8"),
     ]
 )
@@ -519,8 +522,9 @@ CONSTRAINT = record_type(
         ("coordinate", "i8"),
         ("pressed", "i8"),
         ("friction", "f8"),
-        # Normal impulse besides p_n that bounds friction, none in a step; of a dry joint the bound
-        ("reserve", "f8"),
+        # Compression impulse: it bounds friction besides p_n, in an impact by Poisson's law; of a
+        # dry joint the bound of its impulse
+        ("compression", "f8"),
         ("restitution", "f8"),  # of an impact
         ("offset", "f8"),  # of its normal velocity, but for restitution [m/s]
         ("speed", "f8"),  # largest predicted velocity of its rows, bias included [m/s]
@@ -565,13 +569,14 @@ BLOCK = record_type(
         ("row", "i8"),  # of the normal; tangents follow, then moments
         ("tangents", "i8"),
         ("moments", "i8"),  # 0, 1 (about the normal; in the plane across it) or 3
-        ("dry", "i8"),  # whether it is a dry joint: one row, whose impulse `reserve` bounds
+        ("dry", "i8"),  # whether it is a dry joint: one row, whose impulse `compression` bounds
         ("mode", "i8"),  # see `dynenvs.contact.solvers.modes`
         ("friction", "f8"),
         ("spin", "f8"),  # torsional friction, or in the plane rolling friction, in its `length`
         ("roll", "f8"),  # rolling friction, likewise
-        # Normal impulse that bounds friction besides the unknown one; of a dry joint the bound
-        ("reserve", "f8"),
+        # Compression impulse: it bounds friction besides the unknown normal impulse, in an impact
+        # by Poisson's law; of a dry joint the bound of its impulse
+        ("compression", "f8"),
         ("slip", "f8"),  # sigma: the least that bounds the slip along every direction [m/s]
         ("corners", "i8"),  # how many blocks, this one first, are the corners of a sole; or 0
         ("x", "f8"),  # of a corner, from their centre, along the tangents [m]

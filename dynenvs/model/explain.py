@@ -43,11 +43,11 @@ class Explanation(NamedTuple):
             ("contacts", CONTACTS[self.islands.taken], self.islands),
             ("poses", "in the x-z plane" if self.planar.taken else "in space", self.planar),
         )
-        told = [
+        words = [
             f"{name + ':':<{INDENT}}{what}\n{'':{INDENT}}because {choice.why}"
             for name, what, choice in lines
         ]
-        return "\n".join([self.model, *told, f"{'laws:':<{INDENT}}{self.laws}"])
+        return "\n".join([self.model, *words, f"{'laws:':<{INDENT}}{self.laws}"])
 
 
 def explain(model: Model) -> Explanation:
@@ -64,9 +64,9 @@ def explain(model: Model) -> Explanation:
     """
     h, plan = model.header, model.plan
     trees = f"{int(h.ntrees)} {'tree' if h.ntrees == 1 else 'trees'}"
-    told = f"{len(model.body_names) - 1} bodies, {model.nv} velocities in {trees}"
+    words = f"{len(model.body_names) - 1} bodies, {model.nv} velocities in {trees}"
     return Explanation(
-        told, plan.recursion, plan.refinement, plan.islands, _planar(model), _laws(model)
+        words, plan.recursion, plan.refinement, plan.islands, _planar(model), _laws(model)
     )
 
 

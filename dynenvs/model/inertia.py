@@ -60,7 +60,7 @@ def weighed(body: Body, geoms: list[Geom]) -> Body:
     Raises:
         ModelError: both the body and its geoms say what it weighs, or a density finds no volume.
     """
-    # Who says what it weighs: the body, or its geoms
+    # What says what it weighs: the body, or its geoms
     heavy = [geom for geom in geoms if geom.mass is not None or geom.density is not None]
     if body.density is None and not heavy:
         return body

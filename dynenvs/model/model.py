@@ -184,7 +184,7 @@ class Model:
         h.thinnest = thinnest(self.pairs, self.solids, points)
         h.nbeside = int(self.pairs["beside"].sum())
         # What the broad phase reads of every pair in each step, packed tightly
-        for name in ("solid_a", "solid_b", "apart"):
+        for name in ("solid_a", "solid_b", "far_squared"):
             arrays.own[name] = self.pairs[name][plan.own]
         arrays.own["pair"] = plan.own
         fill_polygons(h, arrays.polygons)
@@ -306,7 +306,7 @@ class Model:
 
     @property
     def kernel_groups(self) -> tuple[str, ...]:
-        """Groups of units (`compiled.apart`) that a step of this model needs."""
+        """Groups of units (`compiled.unit`) that a step of this model needs."""
         h = self.header
         wanted = {
             "step": True,

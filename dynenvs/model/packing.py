@@ -90,7 +90,7 @@ def allocate(
     header.nsolids = len(solid_numbers(pairs))
     fields = (geoms[k].heights for k in field_numbers(pairs, geoms))
     header.nheights = sum(heights.size for heights in fields if heights is not None)
-    hulls, _, header.hull_room = pack_hulls(pairs, geoms)
+    hulls, _, header.hull_work = pack_hulls(pairs, geoms)
     header.nhulls = len(hulls)
     header.nsmooth = count_smooth(pairs, geoms)
     if any(geom.surface_velocity is not None for geom in geoms):
@@ -338,7 +338,7 @@ def _fill_points(
         record.target_radius = 0.0 if b.kind == HALF_SPACE else b.size[0]
         record.friction, record.restitution = feature.friction, feature.restitution
         record.spin, record.roll = feature.torsional, feature.rolling
-        record.apart = _apart(a, b)
+        record.far_squared = _far_squared(a, b)
 
 
 def _mark_corners(records: Records) -> None:
@@ -367,7 +367,7 @@ def _enclose_groups(records: Records) -> None:
         first = last
 
 
-def _apart(first: Geom, second: Geom) -> float:
+def _far_squared(first: Geom, second: Geom) -> float:
     """Square of the distance of two bodies from which round geoms are more than SEEN apart."""
     if second.kind == HALF_SPACE:
         return math.inf

@@ -64,7 +64,7 @@ def polyhedron(corners: Floats, what: str) -> Polyhedron:
 
     hull = ConvexHull(corners)
     size = float(np.ptp(corners, axis=0).max())
-    # Planes are told apart coarsely, then finely, until the surface closes
+    # Planes are distinguished coarsely, then finely, until the surface closes
     for flat in (FLAT, 1e-12):
         found = _assemble(corners, hull, flat * size)
         if _is_closed(found):

@@ -166,18 +166,18 @@ def _fill_reach(records: Records, pairs: SolidPairs, geoms: tuple[Geom, ...]) ->
     # Bounding balls, with how far around them things are looked for
     reach = radii[pairs.geom_a] + np.where(over_field, SEEN, NEAR)
     around = reach + radii[pairs.geom_b]
-    records["apart"] = np.where(over_field, math.inf, far(around))
+    records["far_squared"] = np.where(over_field, math.inf, far(around))
     boxes = records["kind_b"] == BOX
     records["reach"] = np.where(over_field | boxes, reach, around)
 
 
 def pack_hulls(pairs: SolidPairs, geoms: tuple[Geom, ...]) -> tuple[Floats, Ints, int]:
     """The polyhedra of all pairs with a convex hull, each once; where each geom's numbers begin,
-    shape (geoms,); and the room that placing two of them takes."""
+    shape (geoms,); and the length of the work array that placing two of them takes."""
     kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
     convex = np.isin(kinds[pairs.geom_a], POLYHEDRAL) | np.isin(kinds[pairs.geom_b], POLYHEDRAL)
     chosen = np.union1d(pairs.geom_a[convex], pairs.geom_b[convex]).astype(np.int64)
-    place, rows, room, end = np.zeros(len(geoms), np.int64), [np.zeros(0)], 0, 0
+    place, rows, work, end = np.zeros(len(geoms), np.int64), [np.zeros(0)], 0, 0
     seen: dict[int, int] = {}
     for k, shape in zip(chosen, polyhedra([geoms[k] for k in chosen]), strict=True):
         if shape is None:
@@ -187,10 +187,10 @@ def pack_hulls(pairs: SolidPairs, geoms: tuple[Geom, ...]) -> tuple[Floats, Ints
             rows.append(shape.packed())
             end += len(rows[-1])
             placed = 3 * len(shape.corners) + 4 * len(shape.normals)
-            room = max(room, 2 * placed + 11 * len(shape.edges))
+            work = max(work, 2 * placed + 11 * len(shape.edges))
         place[k] = seen[id(shape)]
     smooth = count_smooth(pairs, geoms) > 0
-    return np.concatenate(rows), place, room + PATCHES if smooth else room
+    return np.concatenate(rows), place, work + PATCHES if smooth else work
 
 
 def count_smooth(pairs: SolidPairs, geoms: tuple[Geom, ...]) -> int:

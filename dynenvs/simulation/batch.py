@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from dynenvs.contact.detection.detect import measure_own_gaps, place
-from dynenvs.jit.compiled import apart, entry, inlined, kernel
+from dynenvs.jit.compiled import entry, inlined, kernel, unit
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.triples import cross, entries
@@ -26,7 +26,7 @@ from dynenvs.memory.layout import (
 from dynenvs.memory.views import copy_words, unowned, vector
 from dynenvs.simulation.controls import is_finite
 from dynenvs.simulation.progress import APART, claim, leave
-from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL, step_apart
+from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL, step_unit
 from dynenvs.simulation.totals import clear_totals
 from dynenvs.simulation.undo import keep_state, may_fill, restore_state
 
@@ -40,18 +40,18 @@ WAITING, GOING_ON = -1, -2
 def hold_torques(w: WorldView, timestep: float, steps: int) -> int:
     """Let one world pass some steps under the torques in its workspace.
 
-    Returns DONE, STEP_FAILED, or STEP_FULL where its contacts need more room: who asks has kept
+    Returns DONE, STEP_FAILED, or STEP_FULL where its contacts need more room: the caller has kept
     the state (`undo`).
     """
     tau = w.tau
     for _ in range(steps):
-        done = step_apart(w, tau, timestep)
+        done = step_unit(w, tau, timestep)
         if done != DONE:
             return STEP_FULL if done == STEP_FULL else STEP_FAILED
     return DONE
 
 
-@apart("servos", seconds=1)
+@unit("servos", seconds=1)
 def take_controls(w: WorkView, controls: Floats, world: int) -> int:
     """Those of `world` into the workspace."""
     driven = w.driven
@@ -122,7 +122,7 @@ def step_worlds(
 
 @entry(seconds=0.5)
 def begin_worlds(
-    packed: Bytes, rows: Bytes, fresh: Bytes, tau: Matrix, q: Matrix, v: Matrix, who: Bytes
+    packed: Bytes, rows: Bytes, fresh: Bytes, tau: Matrix, q: Matrix, v: Matrix, chosen: Bytes
 ) -> bool:
     """Begin anew at `q` and `v` in those worlds; False, and nothing done, if not all finite.
 
@@ -130,10 +130,10 @@ def begin_worlds(
     """
     size = open_model(packed).header[0].state_bytes
     # Nothing is written unless all of it can be
-    if not (is_finite(q, who) and is_finite(v, who)):
+    if not (is_finite(q, chosen) and is_finite(v, chosen)):
         return False
-    for i in range(who.shape[0]):
-        if who[i] != 0:
+    for i in range(chosen.shape[0]):
+        if chosen[i] != 0:
             row = vector(rows, i * size, size, np.uint8)
             copy_words(fresh, row, 0, size // 8)
             w = open_state(packed, row)

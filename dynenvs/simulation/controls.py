@@ -23,23 +23,23 @@ Check = Callable[[Any, tuple[int, ...], str, Flags | None], Floats]
 
 
 @inlined
-def is_finite(values: Matrix, who: Bytes) -> bool:
-    """Whether all numbers in the rows of `who` are finite."""
+def is_finite(values: Matrix, chosen: Bytes) -> bool:
+    """Whether all numbers in the rows of `chosen` are finite."""
     for i in range(values.shape[0]):
         for k in range(values.shape[1]):
-            if who[i] != 0 and not math.isfinite(values[i, k]):
+            if chosen[i] != 0 and not math.isfinite(values[i, k]):
                 return False
     return True
 
 
 @entry(seconds=0.5)
-def _put_forces(forces: Matrix, who: Bytes, motors: Ints, limit: Floats, tau: Matrix) -> bool:
+def _put_forces(forces: Matrix, chosen: Bytes, motors: Ints, limit: Floats, tau: Matrix) -> bool:
     """Within limits into `tau`, shape (count, nv); False, and nothing done, if not all finite."""
-    if not is_finite(forces, who):
+    if not is_finite(forces, chosen):
         return False
     for i in range(forces.shape[0]):
         for k in range(motors.shape[0]):
-            if who[i] != 0:
+            if chosen[i] != 0:
                 tau[i, motors[k]] = min(max(forces[i, k], -limit[k]), limit[k])
     return True
 
@@ -47,7 +47,7 @@ def _put_forces(forces: Matrix, who: Bytes, motors: Ints, limit: Floats, tau: Ma
 @entry(seconds=0.5)
 def _put_controls(
     control: Matrix,
-    who: Bytes,
+    chosen: Bytes,
     laws: Matrix,
     gears: Matrix,
     motors: Ints,
@@ -59,10 +59,10 @@ def _put_controls(
     laws: of each of n actuators its gain, bias, and ranges of control and force, shape (n, 6)
     gears: of each force on each actuated coordinate, shape (n, nu)
     """
-    if not is_finite(control, who):
+    if not is_finite(control, chosen):
         return False
     for i in range(control.shape[0]):
-        if who[i] == 0:
+        if chosen[i] == 0:
             continue
         for j in range(motors.shape[0]):
             # Each actuator's law, then its share in every coordinate; clipped before and after
@@ -93,7 +93,7 @@ class Inputs:
         count = len(tau)
         self.controls = np.zeros((count, 1 + int(model.header.nservos)))
         self._has_servos = bool(model.header.nservos)
-        self._who, self._takes_all = np.ones(count, np.uint8), True
+        self._chosen, self._takes_all = np.ones(count, np.uint8), True
         self._forces = np.zeros((count, model.nu))
         self._control = np.zeros((count, len(model.actuators)))
         self._shapes = {"tau": (*lead, model.nu), "control": (*lead, len(model.actuators))}
@@ -104,7 +104,7 @@ class Inputs:
         self,
         tau: ArrayLike | None,
         control: ArrayLike | None,
-        who: Flags | None,
+        chosen: Flags | None,
         check: Check,
     ) -> None:
         """Forces, controls, or neither.
@@ -112,17 +112,17 @@ class Inputs:
         Args:
             tau: shape (..., nu).
             control: shape (..., actuators).
-            who: which worlds, shape (count,); all if None.
-            check: gives what is no array of floats its form, or raises; told the shape, the name
-                and `who`.
+            chosen: which worlds, shape (count,); all if None.
+            check: gives what is no array of floats its form, or raises; given the shape, the name
+                and `chosen`.
 
         Raises:
             ValueError: what `check` raises; both are given, or controls of no actuators.
         """
-        # Who takes part is written only when it has changed
-        if who is not None or not self._takes_all:
-            self._takes_all = who is None
-            self._who[:] = True if who is None else who
+        # Which take part is written only when it has changed
+        if chosen is not None or not self._takes_all:
+            self._takes_all = chosen is None
+            self._chosen[:] = True if chosen is None else chosen
         if self._has_servos:
             self.controls[:] = 0.0
         if control is not None and tau is not None:
@@ -130,52 +130,52 @@ class Inputs:
                 "give either tau or control: actuators make the forces of their controls"
             )
         if control is None:
-            self._take_forces(tau, who, check)
+            self._take_forces(tau, chosen, check)
         else:
-            self._take_control(control, who, check)
+            self._take_control(control, chosen, check)
 
-    def _take_forces(self, tau: ArrayLike | None, who: Flags | None, check: Check) -> None:
+    def _take_forces(self, tau: ArrayLike | None, chosen: Flags | None, check: Check) -> None:
         if tau is None:
             self._forces[:] = 0.0
         else:
-            self._fill(self._forces, tau, "tau", who, check)
+            self._fill(self._forces, tau, "tau", chosen, check)
         if self._put is None:
             motors, limit = self._motors()
-            self._put = bind(_put_forces, self._forces, self._who, motors, limit, self._tau)
+            self._put = bind(_put_forces, self._forces, self._chosen, motors, limit, self._tau)
         if not self._put():
-            raise self._refused(tau, "tau", who, check)
+            raise self._refused(tau, "tau", chosen, check)
 
-    def _take_control(self, control: ArrayLike, who: Flags | None, check: Check) -> None:
+    def _take_control(self, control: ArrayLike, chosen: Flags | None, check: Check) -> None:
         if not self._model.actuators:
             raise ValueError(
                 "the model has no actuators that controls could be of: give forces, or add some "
                 "(ModelBuilder.actuator)"
             )
-        self._fill(self._control, control, "control", who, check)
+        self._fill(self._control, control, "control", chosen, check)
         if self._has_servos:  # the step will make the forces
-            if not np.isfinite(self._control[self._who != 0]).all():
-                raise self._refused(control, "control", who, check)
-            self._take_forces(None, who, check)
+            if not np.isfinite(self._control[self._chosen != 0]).all():
+                raise self._refused(control, "control", chosen, check)
+            self._take_forces(None, chosen, check)
             self.controls[:, 0], self.controls[:, 1:] = 1.0, self._control
             return
         if self._put_control is None:
-            what = self._control, self._who, *steady_laws(self._model), *self._motors()
+            what = self._control, self._chosen, *steady_laws(self._model), *self._motors()
             self._put_control = bind(_put_controls, *what, self._tau)
         if not self._put_control():
-            raise self._refused(control, "control", who, check)
+            raise self._refused(control, "control", chosen, check)
 
     def _motors(self) -> tuple[Ints, Floats]:
         """Numbers and limits of the actuated coordinates, shape (nu,)."""
         return self._model.actuated, self._model.effort_limit[self._model.actuated]
 
     def _fill(
-        self, array: Floats, value: ArrayLike, name: str, who: Flags | None, check: Check
+        self, array: Floats, value: ArrayLike, name: str, chosen: Flags | None, check: Check
     ) -> None:
         shape = self._shapes[name]
         if type(value) is np.ndarray and value.shape == shape and value.dtype.char in "fd":
             array[...] = value
         else:
-            array[...] = check(value, shape, name, who)
+            array[...] = check(value, shape, name, chosen)
 
     def put_controls(self, buffer: Bytes) -> None:
         """A single world's into a workspace of a model with servos."""
@@ -183,10 +183,10 @@ class Inputs:
         w.servo_work["control"] = self.controls[0, 1:]
         w.driven[0] = self.controls[0, 0]
 
-    def _refused(self, value: Any, name: str, who: Flags | None, check: Check) -> ValueError:
+    def _refused(self, value: Any, name: str, chosen: Flags | None, check: Check) -> ValueError:
         """What `check` says of numbers that are not all finite."""
         try:
-            check(value, self._shapes[name], name, who)
+            check(value, self._shapes[name], name, chosen)
         except ValueError as error:
             return error
         return ValueError(f"{name} must be finite")

@@ -29,7 +29,7 @@ from dynenvs.dynamics.factor import factor_in_place, solve
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.springs import add_stretch
 from dynenvs.dynamics.tendons import add_drag, add_tautness
-from dynenvs.jit.compiled import apart, entry, inlined
+from dynenvs.jit.compiled import entry, inlined, unit
 from dynenvs.jit.compiled import prepare as compile_for
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses, update_velocities
@@ -68,7 +68,7 @@ def inverse_world(
     return status, w.answer[0].violation
 
 
-@apart(
+@unit(
     "inverse",
     seconds=21,
 )

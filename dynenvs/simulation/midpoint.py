@@ -28,7 +28,7 @@ from dynenvs.dynamics.loose import fly
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.servos import DRIVEN, drive
 from dynenvs.dynamics.spinning import add_spins, spin_through
-from dynenvs.jit.compiled import apart, inlined
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import copy_poses, update_inertias, update_poses, update_velocities
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
@@ -41,7 +41,7 @@ SINGULAR = LOST = 1
 SOON = 0.01  # share of a step that a joint's way to its stop takes at least
 
 
-@apart("midpoint", seconds=6)
+@unit("midpoint", seconds=6)
 def go_halfway(w: WorldView, tau: Floats, dt: float) -> int:
     """From the start of a step to its middle: `w.q`, poses, factors and `w.v_free` there.
 
@@ -102,7 +102,7 @@ def _first_pace(w: WorldView) -> Floats:
     return pace
 
 
-@apart("midpoint", seconds=3)
+@unit("midpoint", seconds=3)
 def arrive(w: WorldView, dt: float) -> int:
     """From the middle of a step to its end: the state from `w.q_new`, the middle of the next one.
 

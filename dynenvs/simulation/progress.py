@@ -1,7 +1,7 @@
 """How threads that run the same kernel share its work: `claim` until none is left, then `leave`.
 
 Each thread begins with a range of its own, the same one every time, so that its worlds stay in
-its core's cache, and then helps the others with theirs.  One array says what is taken and who has
+its core's cache, and then helps the others with theirs.  One array says what is taken and which has
 ended; compiled, each access is one atomic instruction (`progress_lowered.py`).
 """
 
@@ -52,7 +52,7 @@ def claim(progress: Ints, thread: int, count: int) -> int:
 
 
 def leave(progress: Ints, thread: int) -> None:
-    """Say that `thread` has ended; all that it wrote can be seen by who sees this.
+    """Say that `thread` has ended; all that it wrote can be seen by a thread that sees this.
 
     Compiled, a helper (thread 1, 2, ...) then stays for a moment, until the next round has begun:
     steps often follow closely on one another, and it neither falls asleep nor asks for the

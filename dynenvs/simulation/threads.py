@@ -3,8 +3,9 @@
 A compiled kernel releases the interpreter lock, so ordinary threads run it side by side; `numba`'s
 own parallel loops would bring a runtime that dies in forked processes, and compile every step a
 second time.  Each thread calls the same kernel, which takes worlds one by one (`progress.py`): a
-slow world delays nobody, and who computes a world changes no bit of it.  The caller takes its share
-too, and spins for the moment that the others still need: to be woken up costs more than a world.
+slow world delays nobody, and which thread computes a world changes no bit of it.  The caller takes
+its share too, and spins for the moment that the others still need: to be woken up costs more than a
+world.
 """
 
 from __future__ import annotations

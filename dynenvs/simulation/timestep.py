@@ -30,7 +30,7 @@ from dynenvs.contact.project import correct_positions
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.contact.sparse.project import project_sparse
 from dynenvs.dynamics.servos import CONVERGED, update_limits
-from dynenvs.jit.compiled import apart, entry, inlined, kernel
+from dynenvs.jit.compiled import entry, inlined, kernel, unit
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import copy_poses, update_poses, update_velocities
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
@@ -71,12 +71,12 @@ PLACED, SUNK, ASTRAY, ANEW, LATE = 0, 1, 2, 3, 4
 SHORTENED = 8  # how often in turn a part is shortened for that
 
 
-@apart("step", seconds=23)
-def step_apart(w: WorldView, tau: Floats, dt: float) -> int:
+@unit("step", seconds=23)
+def step_unit(w: WorldView, tau: Floats, dt: float) -> int:
     """Advance one world by dt: whole if possible, in halves, quarters, ... if not.
 
     A part that cannot be solved leaves the state untouched.  STEP_FULL comes back where there is
-    too little room: `w.answer` tells how much is wanted, and who asks has kept the state (`undo`).
+    too little room: `w.answer` tells how much is wanted; the caller has kept the state (`undo`).
     """
     # A part of the step is tried, then taken over or tried shorter, until nothing remains
     w.answer[0].wanted = w.answer[0].blocks = w.answer[0].cuts = 0
@@ -332,7 +332,7 @@ def step(w: WorldView, tau: Floats, dt: float) -> int:
     filling = may_fill(w)
     if filling:
         keep_state(w)
-    done = step_apart(w, tau, dt)
+    done = step_unit(w, tau, dt)
     if filling and done == STEP_FULL:
         restore_state(w)
     return int(done)

@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.contact.assembly.memory import touch
-from dynenvs.jit.compiled import inlined, merged
+from dynenvs.jit.compiled import inlined, inlined_source
 from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
 from dynenvs.memory.layout import Floats, ModelView, WorkView, WorldView, polygon_of
 
@@ -185,7 +185,7 @@ def _share(w: WorkView, count: int, rows: int, dt: float, cost: Floats) -> bool:
     return _misses(w, count, rows, dt) <= 1e-12
 
 
-@merged
+@inlined_source
 def _costs(w: WorkView, count: int, cost: Floats, costs: Floats) -> bool:
     """Cost d_g of each edge's impulse; False where no contact acts on an actuator."""
     scale = 0.0
@@ -233,7 +233,7 @@ def _row_impulses(w: WorkView, count: int, rows: int, alpha: Floats) -> None:
             p[r + 2] += edge.s * alpha[g]
 
 
-@merged
+@inlined_source
 def _slope(w: WorkView, count: int, rows: int, dt: float, dual: Floats, slope: Floats) -> None:
     """Gradient of the dual at `dual`, for the edges' impulses in `w.z`."""
     wanted, load = w.rhs, w.v_next
@@ -247,7 +247,7 @@ def _slope(w: WorkView, count: int, rows: int, dt: float, dual: Floats, slope: F
             slope[j] -= dt * load[j]
 
 
-@merged
+@inlined_source
 def _curvature(w: WorkView, count: int, nv: int, costs: Floats) -> None:
     """Second derivatives of the dual, upper triangle in `w.L`, contact by contact."""
     K, J = w.L, w.J
@@ -295,7 +295,7 @@ def _curvature(w: WorkView, count: int, nv: int, costs: Floats) -> None:
         K[j, j] *= 1.0 + PROXIMAL
 
 
-@merged
+@inlined_source
 def _length(
     w: WorkView,
     count: int,

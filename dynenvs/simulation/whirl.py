@@ -31,7 +31,7 @@ from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, free_by_recursion
 from dynenvs.dynamics.spinning import spin_on
 from dynenvs.dynamics.springs import spring_energy
-from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel, unit
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses, update_velocities
 from dynenvs.kinematics.rotation import rotate
@@ -134,7 +134,7 @@ def push_time(w: WorkView, part: float, left: float) -> float:
     return float(answer.lead + (part if part == left else 0.5 * part))
 
 
-@apart(seconds=8)
+@unit(seconds=8)
 def push_whirling(w: WorldView, tau: Floats, time: float) -> int:
     """The velocity without contacts after a time, velocity products centred, into `w.v_free`.
 
@@ -226,7 +226,7 @@ def _clear(w: WorkView) -> None:
             w.whirl[t, k] = 0.0
 
 
-@apart(seconds=4)
+@unit(seconds=4)
 def try_products(w: WorldView, tau: Floats, dt: float) -> int:
     """What velocity products of the beginning alone do in a part to the energy of each tree.
 
@@ -274,7 +274,7 @@ def try_products(w: WorldView, tau: Floats, dt: float) -> int:
     return WHIRLS if found else CALM
 
 
-@apart(seconds=3)
+@unit(seconds=3)
 def sum_energy(w: WorldView, q: Floats) -> int:
     """Energy at positions q, shape (nq,), and velocities `w.v` into `w.answer`.
 

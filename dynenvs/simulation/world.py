@@ -551,7 +551,7 @@ class World(Readings):
         """What of the positions is wrong now: overlaps, joints beyond their stops, open loops.
 
         Measured by other means than the steps' own (`dynenvs.simulation.certificate`), whenever it
-        is asked for; it changes nothing.
+        is requested; it changes nothing.
         """
         return certify(self.model, self._handle)
 
@@ -581,7 +581,7 @@ class World(Readings):
         mend_lists(self._rows)
 
 
-def _given(value: ArrayLike, shape: tuple[int, ...], name: str, who: Any) -> Floats:
+def _given(value: ArrayLike, shape: tuple[int, ...], name: str, chosen: Any) -> Floats:
     """Finite numbers of that shape."""
     return finite_vector(value, shape[0], name)
 

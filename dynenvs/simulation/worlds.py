@@ -115,14 +115,14 @@ class Worlds(Readings, GuardedBatch):
         self._audits: list[Audit] = []
         self._begin_audits(np.ones(count, np.bool_))
 
-    def _begin_audits(self, who: Flags) -> None:
+    def _begin_audits(self, chosen: Flags) -> None:
         """Begin anew in some worlds: what overlaps there from now on is left out."""
         if not self._every:
             return
         scratch = Scratch(self.model)
         fresh = [Audit(self._every, scratch) for _ in range(self.count)]
-        pairs = zip(who, fresh, self._audits or fresh, strict=True)
-        self._audits = [new if chosen else old for chosen, new, old in pairs]
+        pairs = zip(chosen, fresh, self._audits or fresh, strict=True)
+        self._audits = [new if anew else old for anew, new, old in pairs]
 
     def _hold(self, rows: NDArray[Any]) -> None:
         """Take over states, and make what is worked out anew in every step."""
@@ -337,15 +337,15 @@ class Worlds(Readings, GuardedBatch):
     ) -> None:
         steps = _number(steps, "steps", 0)
         refuse_count(tau)
-        who = None if mask is None else self._flags(mask)
+        chosen = None if mask is None else self._flags(mask)
         if self._written:
             check_parameters(self.model, self._rows)
-        self._inputs.take(tau, control, who, _given)
-        # All wait who are chosen; the kernel leaves the others alone
-        if who is None:
+        self._inputs.take(tau, control, chosen, _given)
+        # All that are chosen wait; the kernel leaves the others alone
+        if chosen is None:
             self._outcomes.fill(WAITING)
         else:
-            self._outcomes[:, 0] = np.where(who, WAITING, DONE)
+            self._outcomes[:, 0] = np.where(chosen, WAITING, DONE)
         try:
             if self._every:
                 self._step_audited(steps)
@@ -354,12 +354,12 @@ class Worlds(Readings, GuardedBatch):
         finally:
             # Where servos made the forces, `tau` says what acted
             if self._inputs.controls[0, 0] and steps:
-                chosen = np.arange(self.count) if who is None else np.flatnonzero(who)
-                which = np.ix_(chosen, self._motors)  # of other coordinates, see `World`
+                worlds = np.arange(self.count) if chosen is None else np.flatnonzero(chosen)
+                which = np.ix_(worlds, self._motors)  # of other coordinates, see `World`
                 self._tau[which] = self._rows["drive"][which]
 
     def _step_audited(self, steps: int) -> None:
-        """Step who is waiting one step at a time, and audit those steps whose turn it is."""
+        """Step the worlds that wait one step at a time, and audit those steps whose turn it is."""
         failed: WorldsError | None = None
         waiting = self._outcomes[:, 0] == WAITING
         for _ in range(steps):
@@ -383,7 +383,7 @@ class Worlds(Readings, GuardedBatch):
             raise failed
 
     def _step_all(self, steps: int) -> None:
-        """Step who is waiting, in parts if it takes long: compiled code hears of no Ctrl-C."""
+        """Step the worlds that wait, in parts if it takes long: compiled code sees no Ctrl-C."""
         # A short call runs at once; a long one in parts, between which Ctrl-C acts
         if steps * self._count * self._pace > 2.0 * PART:
             self._step_in_parts(steps)
@@ -393,7 +393,7 @@ class Worlds(Readings, GuardedBatch):
             self._tell_failed()
 
     def _step_in_parts(self, steps: int) -> None:
-        """Step who is waiting, some steps at a time and, if need be, some worlds at a time."""
+        """Step the worlds that wait, some steps and, if need be, some worlds at a time."""
         outcomes, kind = self._outcomes, WAITING
         going = np.flatnonzero(outcomes[:, 0] == WAITING)
         outcomes[going, 0] = DONE
@@ -451,7 +451,7 @@ class Worlds(Readings, GuardedBatch):
             )
 
     def _run(self, steps: int) -> bool:
-        """Step who waits or goes on; whether all could be stepped."""
+        """Step the worlds that wait or go on; whether all could be stepped."""
         wanted = self._timestep, steps
         if self._bound is None or self._bound[0] != wanted:
             arrays = self._tau, self._inputs.controls.reshape(-1), self._outcomes
@@ -463,7 +463,7 @@ class Worlds(Readings, GuardedBatch):
         """What runs a kernel on all threads, which share out the worlds; it can be repeated.
 
         On one thread it returns what the kernel does.  It is good as long as `memory` stays, and
-        who runs it must be alone (`guard.py`).
+        its caller must be alone (`guard.py`).
 
         Args:
             what: it is about, for the message while it is compiled.
@@ -517,32 +517,32 @@ class Worlds(Readings, GuardedBatch):
         Raises:
             ValueError: no such keyframe, wrong shape, or not finite; the worlds stay as they are.
         """
-        who = self._flags(mask)
+        chosen = self._flags(mask)
         q, v = start(self.model, q, v)
-        q = self._spread(q, self.model.nq, "q", who)
-        v = self._spread(v, self.model.nv, "v", who)
+        q = self._spread(q, self.model.nq, "q", chosen)
+        v = self._spread(v, self.model.nv, "v", chosen)
         # Bound once: resets often come one after the other
         if self._again is None:
-            arrays = np.empty_like(q), np.empty_like(v), np.empty_like(who)
+            arrays = np.empty_like(q), np.empty_like(v), np.empty_like(chosen)
             self._again = arrays, self.beginning(*arrays)
-        for array, given in zip(self._again[0], (q, v, who), strict=True):
+        for array, given in zip(self._again[0], (q, v, chosen), strict=True):
             array[...] = given
         self._again[1]()
-        self._begin_audits(who)
+        self._begin_audits(chosen)
 
-    def beginning(self, q: Floats, v: Floats, who: Flags) -> Callable[[], bool]:
-        """What takes the worlds of `who` back to time zero at these positions and velocities.
+    def beginning(self, q: Floats, v: Floats, chosen: Flags) -> Callable[[], bool]:
+        """What takes the worlds of `chosen` back to time zero at these positions and velocities.
 
-        It can be repeated, with other numbers in the arrays, as long as `memory` stays, by who is
-        alone.  It says whether all numbers are finite; if not, nothing has changed.
+        It can be repeated, with other numbers in the arrays, as long as `memory` stays, by one
+        thread.  It says whether all numbers are finite; if not, nothing has changed.
 
         Args:
             q: shape (count, nq).
             v: shape (count, nv).
-            who: shape (count,).
+            chosen: shape (count,).
         """
         memory = self.model.packed, _bytes(self._rows), _bytes(self._fresh), self._tau
-        return bind(begin_worlds, *memory, q, v, who.view(np.uint8))
+        return bind(begin_worlds, *memory, q, v, chosen.view(np.uint8))
 
     def get_state(self) -> NDArray[Any]:
         """Everything that decides the future, bit for bit: records of `model.state_dtype`."""
@@ -556,13 +556,13 @@ class Worlds(Readings, GuardedBatch):
             ValueError: no states of so many worlds of this model, or with a number that no step
                 can have left.
         """
-        who = self._flags(mask)
+        chosen = self._flags(mask)
         if getattr(state, "dtype", None) != self._rows.dtype or state.shape != self._rows.shape:
             raise ValueError(
                 f"state must be the {self.count} records that get_state() of these worlds gave"
             )
-        check_states(self.model.header, state[who], "state")
-        _records(self._rows)[who] = _records(state)[who]
+        check_states(self.model.header, state[chosen], "state")
+        _records(self._rows)[chosen] = _records(state)[chosen]
         mend_lists(self._rows)
         self._written = True
 
@@ -577,12 +577,12 @@ class Worlds(Readings, GuardedBatch):
             )
         return flags
 
-    def _spread(self, value: ArrayLike, size: int, name: str, who: Flags) -> Floats:
+    def _spread(self, value: ArrayLike, size: int, name: str, chosen: Flags) -> Floats:
         array = np.asarray(value)
         if array.ndim == 1:
             array = np.broadcast_to(finite_vector(value, size, name), (self.count, size))
         array = _numbers(array, (self.count, size), name)
-        if not np.isfinite(array[who]).all():
+        if not np.isfinite(array[chosen]).all():
             raise ValueError(f"{name} must be finite in the chosen worlds")
         return array
 
@@ -618,11 +618,11 @@ def _numbers(value: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
     return array.astype(np.float64, order="C")
 
 
-def _given(value: ArrayLike, shape: tuple[int, ...], name: str, who: Flags | None) -> Floats:
+def _given(value: ArrayLike, shape: tuple[int, ...], name: str, chosen: Flags | None) -> Floats:
     """Finite numbers, zeros of worlds that are not chosen."""
     array = _numbers(value, shape, name)
-    if who is not None:
-        array[~who] = 0.0
+    if chosen is not None:
+        array[~chosen] = 0.0
     if not np.isfinite(array).all():
         bad = np.argwhere(~np.isfinite(array))[:8].tolist()
         raise ValueError(f"{name} must be finite; entries {bad} are not")

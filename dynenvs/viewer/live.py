@@ -2,9 +2,9 @@
 
 The simulation runs in the calling thread at the world's pace; what it did goes to every open page
 as server-sent events, and keys come back as requests.  The server listens on the loopback address
-alone, answers no page of another name, and only who has its token, which the address holds.  Other
-users of the machine can read the arguments of processes: a browser is started with an address that
-is good for once.
+alone, answers no page of another name, and only requests with its token, which the address holds.
+Other users of the machine can read the arguments of processes: a browser is started with an address
+that is good for once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ BACKLOG = 100  # events that a page may be behind before it is let go
 REACH = 60.0  # how far around the start terrain is sent [units]
 LONGEST_KEY = 8  # of a request [bytes]
 MOST = 32  # connections at a time; further ones are closed
-PATIENCE = 10.0  # with who is connected and takes nothing, and until a whole request is there [s]
+PATIENCE = 10.0  # with a client that takes nothing, and until a whole request is there [s]
 COMMANDS = {
     "w": (1, 0, 0),
     "s": (-1, 0, 0),
@@ -73,7 +73,7 @@ class Channel:
         return events
 
     def has(self, events: queue.Queue[str]) -> bool:
-        """Whether the page is still told; one that was let go asks again by itself."""
+        """Whether the page still gets news; one that was let go connects again by itself."""
         with self._lock:
             return events in self._pages
 
@@ -125,7 +125,7 @@ class LiveServer:
 
     @property
     def url_for_once(self) -> str:
-        """The same, of use to the first who asks."""
+        """The same, for the first caller."""
         return f"{self._place}?ticket={next(iter(self._tickets), '')}"
 
     @property
@@ -258,7 +258,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def _is_own_name(self) -> bool:
-        """Whether the page was asked for by this machine's own name: no foreign site's trick."""
+        """Whether the page was requested by this machine's own name: no foreign site's trick."""
         name = self.headers.get("Host", "").rpartition(":")[0]
         return name in (HOST, "localhost")
 

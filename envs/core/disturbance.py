@@ -19,7 +19,7 @@ from dynenvs.envs.core.disturbance_records import (
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, ModelView, StateView, WorldView
 from dynenvs.simulation.rng import branch, normal, uniform
-from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL, step_apart
+from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL, step_unit
 
 
 @inlined
@@ -114,7 +114,7 @@ def hold_targets(
                 tau[i] = share * dof.effort
                 d.total[motor] += share
                 motor += 1
-        done = step_apart(w, tau, timestep)
+        done = step_unit(w, tau, timestep)
         passed += 1
     for j in range(action.shape[0]):
         action[j] = d.total[j] / passed

@@ -19,7 +19,7 @@ import numpy as np
 
 from dynenvs.contact.assembly.loop_rows import fill_rows, loop_errors
 from dynenvs.contact.assembly.loops import couple_loops, factor_loops, push, substitute
-from dynenvs.jit.compiled import apart, entry, kernel
+from dynenvs.jit.compiled import entry, kernel, unit
 from dynenvs.kinematics.joints import integrate, joint_axes
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
@@ -40,7 +40,7 @@ DAMPING = 1e-9  # of these, as a share of the largest diagonal entry of K
 BEND = 0.1
 
 
-@apart("loops", seconds=4)
+@unit("loops", seconds=4)
 def close_loops(w: WorkView, q: Floats, dt: float) -> int:
     """Close the loops at `w.q_new` and `w.pose_new`, after `hold_loops` of the same step.
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.contact.assembly.loop_rows import fill_rows
-from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel, unit
 from dynenvs.memory.layout import Floats, LoopView, ModelView, WorkView
 
 HELD = 0  # what the first two kernels return, unless they could not be compiled
@@ -130,7 +130,7 @@ def push(w: ModelView, factors: Floats, closure: LoopView, v: Floats, kinetic: b
         v[j] += total
 
 
-@apart("loops", seconds=2.5)
+@unit("loops", seconds=2.5)
 def hold_loops(w: WorkView, q: Floats) -> int:
     """Take from `w.v_free` what would open a loop at q.  Needs poses, axes and factors `w.L`.
 
@@ -152,7 +152,7 @@ def hold_loops(w: WorkView, q: Floats) -> int:
     return HELD
 
 
-@apart("loops", seconds=1.5)
+@unit("loops", seconds=1.5)
 def respect_loops(w: WorkView, rows: int) -> int:
     """Contact rows whose impulses open no loop: `w.Y` and `w.G` anew, after `hold_loops`.
 

@@ -39,7 +39,7 @@ def warm_start(w: WorldView, count: int, rows: int, dt: float) -> tuple[int, boo
         contact, block = w.contacts[i], w.blocks[i]
         r = contact.row
         block.row, block.tangents, block.friction = r, contact.tangents, contact.friction
-        block.reserve, block.dry = 0.0, 0
+        block.compression, block.dry = 0.0, 0
         give_moments(contact, block)
         block.mode = OPEN
         # In three dimensions v+ itself may be open: the corners of a sliding sole can share their
@@ -163,7 +163,7 @@ def warm_start_joints(w: WorldView, count: int, rows: int, dt: float) -> None:
 @inlined
 def _clear(block: Any, row: int) -> None:
     """A block of one row, a joint's."""
-    block.row, block.tangents, block.friction, block.reserve = row, 0, 0.0, 0.0
+    block.row, block.tangents, block.friction, block.compression = row, 0, 0.0, 0.0
     block.moments = block.dry = block.corners = 0
 
 
@@ -188,12 +188,12 @@ def _list_dry(w: WorldView, first: int, rows: int, dt: float) -> int:
         if w.dofs[j].friction == 0.0 or r >= rows:
             continue
         block = w.blocks[first]
-        # The bound stands where contacts have their reserve
+        # The bound stands where contacts have their compression impulse
         _clear(block, r)
-        block.dry, block.reserve = 1, w.dofs[j].friction * dt
+        block.dry, block.compression = 1, w.dofs[j].friction * dt
         block.mode = STICK
         # At a bound in the last step: it slips on
-        if abs(last[j]) >= AT_BOUND * block.reserve:
+        if abs(last[j]) >= AT_BOUND * block.compression:
             block.mode = SLIP if last[j] > 0.0 else SLIP + 1
         first, r = first + 1, r + 1
     return first

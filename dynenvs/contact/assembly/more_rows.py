@@ -10,7 +10,7 @@ from typing import Any
 
 from dynenvs.contact.assembly.rows import MovingTree, Rows, moving_tree, rows_to_fill
 from dynenvs.contact.law.directional import second_axis
-from dynenvs.jit.compiled import apart, inlined
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.memory.layout import Floats, WorldView
 
 NIL = 1e-14  # yield of a row over the contact's, up to which it is none
@@ -27,7 +27,7 @@ def moment_axis(contact: Any, row: int, planar: bool) -> Floats:
     return contact.normal if row == 0 else (contact.t1 if row == 1 else second_axis(contact))
 
 
-@apart("extra rows", seconds=3)
+@unit("extra rows", seconds=3)
 def add_moment_rows(w: WorldView, count: int, v: Floats) -> int:
     """Fill the rows that `contact_rows` left for the contacts' moments: turns of A against B.
 
@@ -66,7 +66,7 @@ def _add_turns(
         j = tree.dofs[j].parent
 
 
-@apart("extra rows", seconds=3)
+@unit("extra rows", seconds=3)
 def scale_moments(w: WorldView, count: int, rows: int) -> int:
     """Give the rows of moments, once coupled, units in which they yield as their contacts do.
 
@@ -100,7 +100,7 @@ def scale_moments(w: WorldView, count: int, rows: int) -> int:
     return 1
 
 
-@apart("extra rows", seconds=2)
+@unit("extra rows", seconds=2)
 def dry_rows(w: WorldView, row: int) -> int:
     """Rows of all dry joints from `row` on; returns the number of all."""
     for i in range(w.header[0].nv):
@@ -115,9 +115,9 @@ def dry_rows(w: WorldView, row: int) -> int:
     return row
 
 
-@apart("extra rows", seconds=2)
+@unit("extra rows", seconds=2)
 def keep_moments(w: WorldView, count: int) -> int:
-    """Keep the contacts' moments, world axes [N m s], by feature; others forget theirs."""
+    """Keep the contacts' moments, world axes [N m s], by feature; others are cleared."""
     planar = w.header[0].directions == 2
     # Those that touched last time and do not now have none
     for k in range(w.status[0].touched):

@@ -26,7 +26,9 @@ class ContactProblem(NamedTuple):
     polygon: Annotated[
         Records, POLYGON
     ]  # the base of the friction pyramids; exact cones do not look at it
-    blocks: Annotated[Records, BLOCK]  # rows, friction and reserve of each, its mode, and its slip
+    blocks: Annotated[
+        Records, BLOCK
+    ]  # rows, friction and compression impulse of each, its mode, and its slip
     n: int  # how many blocks there are
     G: Matrix  # Delassus matrix J M^-1 J^T [1/kg], shape (>= rows, >= rows)
     bias: Floats  # velocities without impulses [m/s]

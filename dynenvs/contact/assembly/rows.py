@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from dynenvs.jit.compiled import inlined, kernel, merged
+from dynenvs.jit.compiled import inlined, inlined_source, kernel
 from dynenvs.kinematics.spatial import dot3
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats, Ints, Records, WorkView
@@ -101,7 +101,7 @@ def normal_velocity(
     return u
 
 
-@merged
+@inlined_source
 def _add_point_rows(
     tree: MovingTree, body: int, origin: Floats, contact: Any, sign: float, v: Floats, rows: Rows
 ) -> tuple[float, float, float]:
@@ -162,7 +162,7 @@ def is_rounding(J: Floats, row: int, size: int) -> bool:
     return largest < LEVER
 
 
-@merged
+@inlined_source
 def reference_tangents(contact: Any, planar: bool) -> None:
     """Tangents by the world's axes: t1 in the x-z plane (or nearest to x), t2 = n x t1."""
     n, t1, t2 = contact.normal, contact.t1, contact.t2

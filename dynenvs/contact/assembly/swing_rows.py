@@ -18,7 +18,7 @@ from dynenvs.contact.assembly.swing import (
     swing,
     take_back,
 )
-from dynenvs.jit.compiled import apart
+from dynenvs.jit.compiled import unit
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.triples import dot, entries, put_entries
 from dynenvs.memory.layout import WorldView
@@ -28,7 +28,7 @@ from dynenvs.simd.elementary import cos, sin
 TURNED_BACK = 1e-3  # from which an answer counts as degraded [rad]
 
 
-@apart("swings", seconds=3)
+@unit("swings", seconds=3)
 def expect_swings(w: WorldView, dt: float) -> int:
     """Expect of balls that would move beyond their limits to end there; returns how many."""
     found = 0
@@ -42,7 +42,7 @@ def expect_swings(w: WorldView, dt: float) -> int:
     return found
 
 
-@apart("swings", seconds=3)
+@unit("swings", seconds=3)
 def swing_rows(w: WorldView, row: int, dt: float) -> int:
     """Rows of the balls' limits in reach from `row` on, as of `limit_rows`; the number of all.
 
@@ -70,7 +70,7 @@ def swing_rows(w: WorldView, row: int, dt: float) -> int:
     return row
 
 
-@apart("swings", seconds=3)
+@unit("swings", seconds=3)
 def add_missed_swings(w: WorldView, dt: float) -> int:
     """Make the rows anew of balls that the answer leads beyond their limits; returns how many."""
     missed = 0
@@ -87,7 +87,7 @@ def add_missed_swings(w: WorldView, dt: float) -> int:
     return missed
 
 
-@apart("swings", seconds=2)
+@unit("swings", seconds=2)
 def end_at_limits(w: WorldView) -> int:
     """Turn balls back to the limit that they kept before and have passed in `w.q_new`.
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from dynenvs.contact.assembly.rows import closing_speed, normal_velocity
 from dynenvs.contact.solvers.modes import OPEN
-from dynenvs.jit.compiled import apart, inlined
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Records, WorldView
@@ -36,7 +36,7 @@ def has_many(w: WorldView, count: int) -> bool:
     return found
 
 
-@apart(seconds=4)
+@unit(seconds=4)
 def choose_contacts(w: WorldView, count: int, dt: float) -> int:
     """Bring the contacts that the problem begins with to the front; returns how many.
 
@@ -134,7 +134,7 @@ def swap_contacts(contacts: Records, first: int, second: int, spare: int) -> Non
         contacts[second] = contacts[spare]
 
 
-@apart(seconds=3)
+@unit(seconds=3)
 def add_sinking(w: WorldView, chosen: int, count: int, floor: float, dt: float) -> int:
     """Bring those left out that sink by `w.v_new`, the deepest of each group, to the front.
 

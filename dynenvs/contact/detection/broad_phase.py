@@ -3,13 +3,13 @@
 A sweep over boxes around the solids finds those that may be near: sorted along the axis on which
 they are spread most widely, each is compared with those to its right until one begins where it ends
 (Baraff, Dynamic Simulation of Non-Penetrating Rigid Bodies, 1992, section 5.1).  What is far apart
-costs nothing.  Pairs that keep slots of their own are few, or over a field: they are asked one by
+costs nothing.  Pairs that keep slots of their own are few, or over a field: they are tested one by
 one.  Then bounding spheres decide (`near`).  Pairs come in the order of their numbers, whatever
 their slots, so that contacts do too.
 
 Blocks of slots out of the pool: the first free one goes to the first pair, in that order, that has
 none.  A block is free again when, at the start of a step, its pair is not near any more and none of
-its slots is listed in the world's memory.  So who has which block depends on the state alone.
+its slots is listed in the world's memory.  So which pair has which depends on the state alone.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def list_near(
         one = broad.own[i]
         a, b = point(broad.centers[one.solid_a]), point(broad.centers[one.solid_b])
         d = (a[0] - b[0], a[1] - b[1], a[2] - b[2])
-        if dot(d, d) > one.apart:  # most pairs end here
+        if dot(d, d) > one.far_squared:  # most pairs end here
             continue
         p = one.pair
         if is_near(pairs[p], shapes[one.solid_a], shapes[one.solid_b]):
@@ -81,7 +81,7 @@ def list_near(
 
 
 @inlined
-def give_blocks(
+def assign_blocks(
     w: ModelView,
     broad: BroadView,
     pairs: Records,
@@ -96,7 +96,7 @@ def give_blocks(
     """
     h = w.header[0]
     pool = h.ns - h.nblocks * h.block_slots  # number of its first slot
-    # Who has which block
+    # Which pair has which block
     for k in range(h.nblocks):
         if owners[k] >= 0 and owners[k] < h.np:
             broad.block[owners[k]] = k
@@ -221,11 +221,11 @@ def _widest(boxes: Floats, order: Ints, count: int) -> int:
 @inlined
 def _overlap(boxes: Floats, i: int, j: int) -> bool:
     """Whether two boxes overlap along all axes."""
-    apart = False
+    disjoint = False
     for a in range(3):
-        apart = apart or boxes[i, 2 * a] > boxes[j, 2 * a + 1]
-        apart = apart or boxes[j, 2 * a] > boxes[i, 2 * a + 1]
-    return not apart
+        disjoint = disjoint or boxes[i, 2 * a] > boxes[j, 2 * a + 1]
+        disjoint = disjoint or boxes[j, 2 * a] > boxes[i, 2 * a + 1]
+    return not disjoint
 
 
 @inlined
@@ -287,7 +287,7 @@ def is_near(pair: Any, a: Any, b: Any) -> bool:
     p, q = a.center, b.center
     d = (p[0] - q[0], p[1] - q[1], p[2] - q[2])
     square = dot(d, d)
-    if square > pair.apart:  # most pairs end here
+    if square > pair.far_squared:  # most pairs end here
         return False
     if pair.kind_b == CAPSULE:
         return not (pair.kind_a == CAPSULE and _side_by_side(pair, d, square, a.R, b.R))

@@ -51,7 +51,7 @@ def feature_near(feature: Any, poses: Records) -> float:
     if feature.kind != HALF_SPACE:
         a, b = poses[feature.body_a].p, poses[feature.body_b].p
         x, y, z = a[0] - b[0], a[1] - b[1], a[2] - b[2]
-        if x * x + y * y + z * z > feature.apart:
+        if x * x + y * y + z * z > feature.far_squared:
             return FAR
     return feature_gap(feature, poses)
 
@@ -100,7 +100,7 @@ def _clearance(feature: Any, poses: Records) -> tuple[float, tuple[float, float,
 
 
 @inlined
-def look_for_spots(w: WorldView, after: int, dt: float) -> int:
+def detect_spots(w: WorldView, after: int, dt: float) -> int:
     """Near pairs of solids and their slots, now or (after) at the end of the step; FOUND if so.
 
     dt: pairs that nothing brings together within it, at the velocities `w.body.v`, need no slots
@@ -374,7 +374,7 @@ def _out_of_reach(feature: Any, bodies: Records, works: Records, poses: Records,
 def select_contacts(w: WorldView, dt: float) -> int:
     """Collect the candidates that can be reached within the step; returns their number.
 
-    Needs `look_for_spots`.  Those that the answer reaches all the same are found after the solve
+    Needs `detect_spots`.  Those that the answer reaches all the same are found after the solve
     and added then.  The number may exceed the capacity: then the last ones are left out and the
     caller reports it.
     """

@@ -1,4 +1,4 @@
-"""The slots of pairs in which one is a convex hull; compiled apart, when a model first has such."""
+"""The slots of pairs in which one is a convex hull; a unit, compiled when a model has such."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dynenvs.contact.detection.geometry.box_blocks import (
 from dynenvs.contact.detection.geometry.box_box import fineness, longest
 from dynenvs.contact.detection.geometry.distance import distance_up_to, from_center, separation
 from dynenvs.contact.detection.geometry.height_field import ball_on
-from dynenvs.contact.detection.geometry.hull_hull import Apart, hull_hull
+from dynenvs.contact.detection.geometry.hull_hull import Separation, hull_hull
 from dynenvs.contact.detection.geometry.polyhedron import (
     Polyhedron,
     open_polyhedron,
@@ -32,7 +32,7 @@ from dynenvs.contact.detection.geometry.spot import (
     into,
     point,
 )
-from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel, unit
 from dynenvs.memory.layout import Floats, Records, WorkView
 from dynenvs.memory.records import (
     BLOCK_FIELD,
@@ -49,7 +49,7 @@ FOUND = 0
 UNIT = 1e-9  # by how much the square of a unit vector may be another number
 
 
-@apart("hulls", seconds=10)
+@unit("hulls", seconds=10)
 def find_hull_spots(w: WorkView, at: int, first: int) -> int:
     """Fill the slots of the near pair w.near[at], from `first` on.  Returns FOUND.
 
@@ -57,7 +57,7 @@ def find_hull_spots(w: WorkView, at: int, first: int) -> int:
     """
     pairs, heights = w.pairs, w.heights
     shapes = w.shapes
-    hulls, room = w.hulls, w.hull_room
+    hulls, work = w.hulls, w.hull_work
     entry = w.near[at]
     pair, look = pairs[entry.pair], entry.look
     a, b = shapes[pair.solid_a], shapes[pair.solid_b]
@@ -67,7 +67,7 @@ def find_hull_spots(w: WorkView, at: int, first: int) -> int:
         return FOUND
     if pair.kind_b == BLOCK_FIELD:
         discard(w.spots, first, entry.slots)
-        over_blocks(_both, pair, a, b, LOOK, heights, hulls, room, w.spots, first)
+        over_blocks(_both, pair, a, b, LOOK, heights, hulls, work, w.spots, first)
         return FOUND
     gap, way = -FAR, (0.0, 0.0, 0.0)
     if not were_parted(w, entry, a, b):
@@ -77,11 +77,11 @@ def find_hull_spots(w: WorkView, at: int, first: int) -> int:
         return FOUND
     discard(w.spots, first, entry.slots)
     if pair.kind_b == CONVEX and pair.kind_a == CAPSULE:
-        capsule_hull(pair, a, b, open_polyhedron(hulls, pair.hull_b), room, w.spots, first)
+        capsule_hull(pair, a, b, open_polyhedron(hulls, pair.hull_b), work, w.spots, first)
     elif pair.kind_b == CONVEX and pair.kind_a == SPHERE:
         sphere_hull(pair, a, b, open_polyhedron(hulls, pair.hull_b), w.spots, first)
     else:
-        _fill(pair, a, b, Apart(gap, way), hulls, room, w.spots, first)
+        _fill(pair, a, b, Separation(gap, way), hulls, work, w.spots, first)
     return FOUND
 
 
@@ -89,7 +89,7 @@ def find_hull_spots(w: WorkView, at: int, first: int) -> int:
 def were_parted(w: WorkView, entry: Any, a: Any, b: Any) -> bool:
     """Whether the plane that parted a pair the last time still parts it by more than its `look`.
 
-    Then it has no slots.  Who asked the last time may have been another world: whatever the normal
+    Then it has no slots.  The last caller may have been another world: whatever the normal
     is, if it is one, the answer is right.
     """
     n = point(w.broad.ways[entry.pair])
@@ -122,29 +122,36 @@ def _scale(kind: int, shape: Any) -> Point:
 
 @inlined
 def _both(
-    pair: Any, a: Any, b: Any, look: float, hulls: Floats, room: Floats, spots: Records, first: int
+    pair: Any,
+    a: Any,
+    b: Any,
+    look: float,
+    hulls: Floats,
+    work: Floats,
+    spots: Records,
+    first: int,
 ) -> None:
     """A polyhedron and a block of a field."""
     gap, way = distance_up_to(pair, a, b, hulls, look, from_center(a, b))
     if gap <= look:
-        _fill(pair, a, b, Apart(gap, way), hulls, room, spots, first)
+        _fill(pair, a, b, Separation(gap, way), hulls, work, spots, first)
 
 
 @kernel
 def _fill(
-    pair: Any, a: Any, b: Any, apart_: Apart, hulls: Floats, room: Floats, spots: Records,
+    pair: Any, a: Any, b: Any, separation: Separation, hulls: Floats, work: Floats, spots: Records,
     first: int,
 ) -> None:  # fmt: skip
     """Two polyhedra, placed in the world from B's centre on; b may be a block of a field."""
     origin = point(b.center)
     one, other = open_polyhedron(hulls, pair.hull_a), open_polyhedron(hulls, pair.hull_b)
-    place_a = placed(one, a, _scale(pair.kind_a, a), origin, room)
-    rest = room[one.corners.shape[0] + one.normals.shape[0] + one.levels.shape[0] :]
+    place_a = placed(one, a, _scale(pair.kind_a, a), origin, work)
+    rest = work[one.corners.shape[0] + one.normals.shape[0] + one.levels.shape[0] :]
     place_b = placed(other, b, _scale(pair.kind_b, b), origin, rest)
     rest = rest[other.corners.shape[0] + other.normals.shape[0] + other.levels.shape[0] :]
     size_a = longest(a.half) if pair.kind_a == BOX else pair.size_a[0]
     size_b = pair.size_b[0] if pair.kind_b == CONVEX else longest(b.half)
-    hull_hull(place_a, place_b, apart_, fineness(size_a, size_b), origin, rest, spots, first)
+    hull_hull(place_a, place_b, separation, fineness(size_a, size_b), origin, rest, spots, first)
 
 
 @inlined
@@ -166,10 +173,10 @@ def _over_hills(
 @inlined
 def over_blocks(
     meet: Any, pair: Any, a: Any, b: Any, look: float, heights: Floats, hulls: Floats,
-    room: Floats, spots: Records, first: int,
+    work: Floats, spots: Records, first: int,
 ) -> None:  # fmt: skip
     """The treads of a block field, each of them a box (`box_blocks.py`), by what fills the slots of
-    A and a box: `meet(pair, a, b, look, hulls, room, spots, first)`."""
+    A and a box: `meet(pair, a, b, look, hulls, work, spots, first)`."""
     count = pair.parts[0]
     each = pair.slots // (count * count)
     x, y, z = into(b, point(a.center))
@@ -188,6 +195,6 @@ def over_blocks(
             h = block_height(pair, heights, k, l)
             foot = min(h, z - size) - 8.0 * size
             middle = stand(pair, b, blocks, window, h, foot, 8.0 * size)
-            meet(pair, a, b, look, hulls, room, spots, slots)
+            meet(pair, a, b, look, hulls, work, spots, slots)
             drop_hidden(pair, b, heights, h, middle, spots, slots, each)
             b.center[0], b.center[1], b.center[2] = c0, c1, c2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynenvs.contact.detection.broad_phase import entry_of, give_blocks, list_near
+from dynenvs.contact.detection.broad_phase import assign_blocks, entry_of, list_near
 from dynenvs.contact.detection.geometry.block_field import sphere_blocks
 from dynenvs.contact.detection.geometry.box_blocks import box_blocks
 from dynenvs.contact.detection.geometry.box_box import box_box
@@ -17,7 +17,7 @@ from dynenvs.contact.detection.geometry.spot import back, discard
 from dynenvs.contact.detection.hulls import find_hull_spots
 from dynenvs.contact.detection.smooth import find_smooth_spots
 from dynenvs.contact.detection.travel import fastest_point
-from dynenvs.jit.compiled import apart, inlined
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Floats, Ints, Records, WorkView
 from dynenvs.memory.records import (
@@ -36,7 +36,7 @@ from dynenvs.memory.records import (
 FOUND = 0
 
 
-@apart("solids", seconds=14)
+@unit("solids", seconds=14)
 def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
     """Fill `w.near` and `w.spots` for the poses `w.pose`, or their second halves for `w.pose_new`.
 
@@ -65,7 +65,7 @@ def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
     # The pairs that are near, and slots for those that have none of their own
     near = w.near[list_at : list_at + h.nnear]
     count, missing = list_near(w, broad, pairs, solids, shapes, near)
-    count, homeless = give_blocks(w, broad, pairs, owners, near, count, after == 0)
+    count, homeless = assign_blocks(w, broad, pairs, owners, near, count, after == 0)
     if missing + homeless > 0:
         answer.blocks = max(answer.blocks, h.nblocks + missing + homeless)
     # Where the two of each pair touch

@@ -1,8 +1,8 @@
 """How deep things are in each other, measured without what the step has seen.
 
-Every pair is asked, near or not, by the distance of its solids (`geometry/overlap.py`): a contact
-that was not found does not hide here.  Above a block field, each block is a box.  Above a height
-field, whose surface is no convex solid, the slots' own gaps have to do.
+Every pair is measured, near or not, by the distance of its solids (`geometry/overlap.py`): a
+contact that was not found does not hide here.  Above a block field, each block is a box.  Above a
+height field, whose surface is no convex solid, the slots' own gaps have to do.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _are_close(pair: Any, a: Any, b: Any) -> bool:
     """Whether the centres are so close that the solids may be near each other."""
     p, q = a.center, b.center
     x, y, z = p[0] - q[0], p[1] - q[1], p[2] - q[2]
-    return bool(x * x + y * y + z * z <= pair.apart)
+    return bool(x * x + y * y + z * z <= pair.far_squared)
 
 
 @inlined

@@ -1,4 +1,4 @@
-"""Seams between solids that stand flush: which of their faces is met, asked where the step ends.
+"""Seams between solids that stand flush: which of their faces is met, decided where the step ends.
 
 A gap and normal of the pose now, linearised, forbid what is beyond a plane through the nearest part
 of a solid. Short of a seam that part is an edge or a side that the neighbour hides: a box would run
@@ -17,9 +17,9 @@ import math
 from typing import Any
 
 from dynenvs.contact.detection.broad_phase import entry_of
-from dynenvs.contact.detection.detect import look_for_spots, place, separating_speed
+from dynenvs.contact.detection.detect import detect_spots, place, separating_speed
 from dynenvs.contact.detection.manifold import FOUND, pull_back
-from dynenvs.jit.compiled import apart, inlined
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Records, WorkView, WorldView
@@ -42,7 +42,7 @@ def foresee(w: WorldView, dt: float) -> int:
     return int(find_seams(w, dt))
 
 
-@apart("seldom", seconds=5)
+@unit("seldom", seconds=5)
 def find_seams(w: WorldView, dt: float) -> int:
     """`foresee`, where at least two pairs are near."""
     pairs = w.pairs
@@ -51,7 +51,7 @@ def find_seams(w: WorldView, dt: float) -> int:
         return FOUND
     integrate(w, w.q, w.v, dt, w.q_new)
     update_poses(w, w.q_new, w.pose_new)
-    if look_for_spots(w, 1, dt) != FOUND:
+    if detect_spots(w, 1, dt) != FOUND:
         return FOUND + 1
     after = w.broad.entry_after
     h, answer = w.header[0], w.answer[0]
@@ -126,13 +126,13 @@ def _is_beside_another(
 
 @inlined
 def _are_flush(
-    w: WorkView, pairs: Records, solids: Records, count: int, who: tuple[int, int, int], dt: float
+    w: WorkView, pairs: Records, solids: Records, count: int, trio: tuple[int, int, int], dt: float
 ) -> bool:
     """Whether two solids are of one body, or loose ones that touch and move as one.
 
-    who: a third solid that is near both, and these; past loose ones it must not get in a step
+    trio: a third solid that is near both, and these; past loose ones it must not get in a step
     """
-    third, one, other = who
+    third, one, other = trio
     a, b = solids[one].body, solids[other].body
     if a == b:
         return True

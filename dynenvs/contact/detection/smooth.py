@@ -1,6 +1,6 @@
 """The slots of pairs in which one solid is smooth: a cylinder, cone or ellipsoid.
 
-Compiled apart, when a model first has such.  The direction that parts them best tells which patches
+A unit, compiled when a model has such.  The direction that parts them best tells which patches
 look at each other (`geometry/parting.py`, `geometry/patch.py`).  Where one point of either solid is
 nearest, it is the contact.  Faces and lines that lie on each other touch at the corners of what
 they share, as those of polyhedra do (`geometry/hull_hull.py`), and two lines at their ends and
@@ -31,7 +31,7 @@ from dynenvs.contact.detection.geometry.spot import (
     point,
 )
 from dynenvs.contact.detection.hulls import keep_parted, over_blocks, were_parted
-from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel, unit
 from dynenvs.memory.layout import Floats, Records, WorkView
 from dynenvs.memory.records import (
     BESIDE,
@@ -55,23 +55,23 @@ ON_RIM = 1e-6  # relative: how far within a rim a corner is beside it
 PARALLEL = 1e-12  # squared sine between lines that do not cross
 
 
-@apart("smooth", seconds=15)
+@unit("smooth", seconds=15)
 def find_smooth_spots(w: WorkView, at: int, first: int) -> int:
     """Fill the slots of the near pair w.near[at]; all as of `find_hull_spots`."""
     pairs, heights = w.pairs, w.heights
     shapes = w.shapes
-    hulls, room = w.hulls, w.hull_room
+    hulls, work = w.hulls, w.hull_work
     entry = w.near[at]
     pair = pairs[entry.pair]
     a, b = shapes[pair.solid_a], shapes[pair.solid_b]
     if pair.kind_b == HALF_SPACE or pair.kind_b == HEIGHT_FIELD or pair.kind_b == BLOCK_FIELD:
         discard(w.spots, first, entry.slots)
     if pair.kind_b == HALF_SPACE:
-        _on_plane(pair, a, b, hulls, room, w.spots, first)
+        _on_plane(pair, a, b, hulls, work, w.spots, first)
     elif pair.kind_b == HEIGHT_FIELD:
-        _over_hills(pair, a, b, heights, hulls, room, w.spots, first)
+        _over_hills(pair, a, b, heights, hulls, work, w.spots, first)
     elif pair.kind_b == BLOCK_FIELD:
-        over_blocks(_near, pair, a, b, LOOK, heights, hulls, room, w.spots, first)
+        over_blocks(_near, pair, a, b, LOOK, heights, hulls, work, w.spots, first)
     else:
         if were_parted(w, entry, a, b):
             return FOUND
@@ -79,18 +79,18 @@ def find_smooth_spots(w: WorkView, at: int, first: int) -> int:
         keep_parted(w, entry, gap, n)
         if entry.slots > 0:
             discard(w.spots, first, entry.slots)
-            _meet(pair, a, b, gap, n, hulls, room, w.spots, first, pair.slots)
+            _meet(pair, a, b, gap, n, hulls, work, w.spots, first, pair.slots)
     return FOUND
 
 
 @inlined
 def _on_plane(
-    pair: Any, a: Any, b: Any, hulls: Floats, room: Floats, spots: Records, first: int
+    pair: Any, a: Any, b: Any, hulls: Floats, work: Floats, spots: Records, first: int
 ) -> None:
     """The points of the patch over a half space."""
     n, origin = column(b.R, 2), point(b.center)
     down = (-n[0], -n[1], -n[2])
-    own = patch(pair.kind_a, a, hulls, 0, down, (0.0, 0.0, 0.0), origin, room)
+    own = patch(pair.kind_a, a, hulls, 0, down, (0.0, 0.0, 0.0), origin, work)
     count = own.shape.corners.shape[0] // 3
     for k in range(count):
         p = three(own.shape.corners, k)
@@ -106,7 +106,7 @@ def _on_plane(
 
 @inlined
 def _over_hills(
-    pair: Any, a: Any, b: Any, heights: Floats, hulls: Floats, room: Floats, spots: Records,
+    pair: Any, a: Any, b: Any, heights: Floats, hulls: Floats, work: Floats, spots: Records,
     first: int,
 ) -> None:  # fmt: skip
     """The points of the patch over a height field, and one or two between them."""
@@ -116,7 +116,7 @@ def _over_hills(
         ball_on(pair, b, heights, spot, foot, 0.0)
         n = point(spot.normal)
         down = (-n[0], -n[1], -n[2])
-        own = patch(pair.kind_a, a, hulls, 0, down, origin, origin, room)
+        own = patch(pair.kind_a, a, hulls, 0, down, origin, origin, work)
         foot = own.outermost
     count = own.shape.corners.shape[0] // 3
     for k in range(count):
@@ -139,18 +139,25 @@ def _over_hills(
 
 @inlined
 def _near(
-    pair: Any, a: Any, b: Any, look: float, hulls: Floats, room: Floats, spots: Records, first: int
+    pair: Any,
+    a: Any,
+    b: Any,
+    look: float,
+    hulls: Floats,
+    work: Floats,
+    spots: Records,
+    first: int,
 ) -> None:
     """A smooth solid and a block of a field."""
     gap, n = part_best(pair, a, b, hulls, look)
     if gap <= look:
         slots = pair.slots // (pair.parts[0] * pair.parts[0])  # each block in reach has as many
-        _meet(pair, a, b, gap, n, hulls, room, spots, first, slots)
+        _meet(pair, a, b, gap, n, hulls, work, spots, first, slots)
 
 
 @kernel
 def _meet(
-    pair: Any, a: Any, b: Any, gap: float, n: Point, hulls: Floats, room: Floats, spots: Records,
+    pair: Any, a: Any, b: Any, gap: float, n: Point, hulls: Floats, work: Floats, spots: Records,
     first: int, slots: int,
 ) -> None:  # fmt: skip
     """Two solids, of which B may be a block of a field, parted best along n.
@@ -159,13 +166,13 @@ def _meet(
     """
     origin = point(b.center)
     out, way = (-n[0], -n[1], -n[2]), minus(origin, point(a.center))
-    one = patch(pair.kind_a, a, hulls, pair.hull_a, out, way, origin, room)
+    one = patch(pair.kind_a, a, hulls, pair.hull_a, out, way, origin, work)
     used = _room(one)
     back = (-way[0], -way[1], -way[2])
-    other = patch(pair.kind_b, b, hulls, pair.hull_b, n, back, origin, room[used:])
+    other = patch(pair.kind_b, b, hulls, pair.hull_b, n, back, origin, work[used:])
     fine = fineness(_size(pair.kind_a, a), _size(pair.kind_b, b))
     used += _room(other)
-    _clip(one, other, n, fine, origin, room[used:], spots, first + 1)
+    _clip(one, other, n, fine, origin, work[used:], spots, first + 1)
     if one.single or other.single:
         p = one.outermost if one.single else along(other.outermost, gap, n)
         last = first + slots
@@ -232,7 +239,7 @@ def _size(kind: int, shape: Any) -> float:
 
 @inlined
 def _clip(
-    one: Patch, other: Patch, n: Point, fine: float, origin: Point, room: Floats, spots: Records,
+    one: Patch, other: Patch, n: Point, fine: float, origin: Point, work: Floats, spots: Records,
     first: int,
 ) -> None:  # fmt: skip
     """What two patches share along n, from B to A.  Points share nothing but the nearest point."""
@@ -248,7 +255,7 @@ def _clip(
     sides_at = first + own + others
     rims_at = sides_at + 2 * max(few, many)
     if many > 2:
-        clip(one.shape, other.shape, one.face, other.face, n, fine, origin, room, spots, first)
+        clip(one.shape, other.shape, one.face, other.face, n, fine, origin, work, spots, first)
         if (one.radius > 0.0) != (other.radius > 0.0):  # what crosses the rim follows exactly
             discard(spots, sides_at, rims_at - sides_at)
         if one.radius > 0.0:
@@ -257,7 +264,7 @@ def _clip(
             _over_disc(other, one, n, origin, spots, first, rims_at)
     else:
         back = (-n[0], -n[1], -n[2])
-        clip(other.shape, one.shape, other.face, one.face, back, fine, origin, room, spots, first)
+        clip(other.shape, one.shape, other.face, one.face, back, fine, origin, work, spots, first)
         for k in range(first, sides_at + 2 * many):
             if spots[k].gap < FAR:
                 _turn_over(spots[k])

@@ -27,7 +27,7 @@ from dynenvs.contact.detection.geometry.distance import distance, separation
 from dynenvs.contact.detection.geometry.polyhedron import minus, open_polyhedron, three
 from dynenvs.contact.detection.geometry.segment import clamp
 from dynenvs.contact.detection.geometry.spot import Point, back, column, dot, point
-from dynenvs.jit.compiled import apart, inlined
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Floats, Records, WorkView
 from dynenvs.memory.records import (
@@ -120,7 +120,7 @@ def _point_velocity(v: Any, x: float, y: float, z: float) -> tuple[float, float,
     )
 
 
-@apart(seconds=5)
+@unit(seconds=5)
 def find_safe_part(w: WorkView, dt: float) -> int:
     """`safe_part` into `w.answer.until`, by a look at all pairs.  Returns LOOKED."""
     h = w.header[0]

@@ -14,7 +14,7 @@ power p . u, and the law is Coulomb's, with mu_1:
     |q| <= mu_1 p_n,    q = -mu_1 p_n w / |w|.
 
 Solvers and certificates see the rows of such tangents and need know nothing of the law.  What
-knows: who needs directions of length one, and who asks for the entries of a given impulse.  These
+knows: callers that need directions of length one, or the entries of a given impulse.  These
 pyramids keep to the surface's directions; others turn with the predicted slip.
 
 In the plane there is one tangent t, along which the ellipse reaches as far as
@@ -29,13 +29,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.jit.compiled import apart, inlined
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.spatial import dot3
 from dynenvs.memory.layout import Floats, Records, WorkView
 
 
-@apart("extra rows", seconds=1)
+@unit("extra rows", seconds=1)
 def set_directions(w: WorkView, count: int) -> int:
     """Tangents of the contacts that have two coefficients, among the first `count`.
 

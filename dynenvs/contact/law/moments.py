@@ -19,7 +19,7 @@ The projection's height h, its p_n, is the root of a function that bends only wh
 begins to hold:  h - a = sum over those that slip of mu (|y| - mu h).  Guess that all slip, and
 leave out those that hold at the root: that lets it only rise.
 
-With a normal impulse r in reserve (Poisson's law of impact) h counts from -r, and K is cut off at
+With a compression impulse r (Poisson's law of impact) h counts from -r, and K is cut off at
 h = r: below, each friction is projected on its own disc there.
 
 An impulse, a velocity and a projection have six entries here: along the normal and the tangents,
@@ -50,7 +50,7 @@ class Foot(NamedTuple):
     slides: bool
     spins: bool
     rolls: bool
-    flat: bool  # on the flat face that a reserve makes
+    flat: bool  # on the flat face that a compression impulse makes
 
 
 @inlined
@@ -75,7 +75,7 @@ def _part(friction: Friction, slips: bool, own: bool, rho: float) -> float:
 @inlined
 def _find_foot(
     base: float,
-    reserve: float,
+    compression: float,
     own: bool,
     rho: float,
     sliding: Friction,
@@ -86,7 +86,7 @@ def _find_foot(
     on_a, on_b, on_c = True, True, True
     height, N = 0.0, 1.0
     # All slip, to begin with; those that hold at the root drop out, and the root only rises, so
-    # that four rounds settle it
+    # that four rounds converge
     for _ in range(4):
         N = 1.0 + (sliding[MU] * sliding[MU] if on_a else 0.0)
         N += (spinning[MU] * spinning[MU] if on_b else 0.0) + (
@@ -100,10 +100,13 @@ def _find_foot(
         if stay_a == on_a and stay_b == on_b and stay_c == on_c:
             break
         on_a, on_b, on_c = stay_a, stay_b, stay_c
-    # Below the flat face each friction has a disc of its own, of radius mu times the reserve
-    if reserve > 0.0 and not height > reserve:
-        on_a, on_b = sliding[SIZE] > sliding[MU] * reserve, spinning[SIZE] > spinning[MU] * reserve
-        return Foot(reserve, 1.0, on_a, on_b, rolling[SIZE] > rolling[MU] * reserve, True)
+    # Below the flat face each friction has a disc of its own, of radius mu times that impulse
+    if compression > 0.0 and not height > compression:
+        on_a, on_b = (
+            sliding[SIZE] > sliding[MU] * compression,
+            spinning[SIZE] > spinning[MU] * compression,
+        )
+        return Foot(compression, 1.0, on_a, on_b, rolling[SIZE] > rolling[MU] * compression, True)
     return Foot(height, N, on_a, on_b, on_c, False)
 
 
@@ -127,7 +130,7 @@ def _rate(friction: Friction, own: bool) -> tuple[float, float]:
 
 @inlined
 def _point(
-    foot: Foot, reserve: float, sliding: Friction, spinning: Friction, rolling: Friction
+    foot: Foot, compression: float, sliding: Friction, spinning: Friction, rolling: Friction
 ) -> Six:
     """The projection itself."""
     h = foot.height
@@ -139,7 +142,7 @@ def _point(
         _ray(rolling, foot.rolls),
     )
     return (
-        0.0 if foot.flat else h - reserve,
+        0.0 if foot.flat else h - compression,
         a1 * h if foot.slides else sliding[X],
         a2 * h if foot.slides else sliding[Y],
         b1 * h if foot.spins else spinning[X],
@@ -150,7 +153,7 @@ def _point(
 
 @kernel
 def project_moments(
-    mu: Three, reserve: float, rho: float, p: Six, u: Six, held: float, derivative: Floats
+    mu: Three, compression: float, rho: float, p: Six, u: Six, held: float, derivative: Floats
 ) -> Six:
     """P(p - rho (u + s e_n)), and in D, row by row, shape (36,), minus its derivative by u.
 
@@ -162,8 +165,8 @@ def project_moments(
     a = _friction(mu[0], rho, p[1], p[2], u[1], u[2])
     b = _friction(mu[1], rho, p[3], 0.0, u[3], 0.0)
     c = _friction(mu[2], rho, p[4], p[5], u[4], u[5])
-    base = p[0] + reserve - rho * u[0] - (0.0 if own else rho * held)
-    foot = _find_foot(base, reserve, own, rho, a, b, c)
+    base = p[0] + compression - rho * u[0] - (0.0 if own else rho * held)
+    foot = _find_foot(base, compression, own, rho, a, b, c)
     for k in range(36):
         derivative[k] = 0.0
     h = foot.height
@@ -175,7 +178,7 @@ def project_moments(
         if not foot.spins:
             derivative[21] += rho
         _add_own(derivative, 4, c, foot.rolls, rho, h)
-    return _point(foot, reserve, a, b, c)
+    return _point(foot, compression, a, b, c)
 
 
 @inlined
@@ -224,7 +227,7 @@ def _add_own(
 
 
 @kernel
-def certify_moments(mu: Three, reserve: float, g: float, p: Six, u: Six) -> float:
+def certify_moments(mu: Three, compression: float, g: float, p: Six, u: Six) -> float:
     """Natural residual g max |p - P(p - (u + s e_n) / g)| of the law [m/s]; NaN stays.
 
     As `dynenvs.contact.solvers.cone_law.certify_cones`.  g: the largest velocity that a unit of
@@ -234,8 +237,8 @@ def certify_moments(mu: Three, reserve: float, g: float, p: Six, u: Six) -> floa
     a = _friction(mu[0], rho, p[1], p[2], u[1], u[2])
     b = _friction(mu[1], rho, p[3], 0.0, u[3], 0.0)
     c = _friction(mu[2], rho, p[4], p[5], u[4], u[5])
-    foot = _find_foot(p[0] + reserve - rho * u[0], reserve, True, rho, a, b, c)
-    q = _point(foot, reserve, a, b, c)
+    foot = _find_foot(p[0] + compression - rho * u[0], compression, True, rho, a, b, c)
+    q = _point(foot, compression, a, b, c)
     worst = 0.0
     for r in range(6):
         missed = abs(p[r] - q[r])

@@ -175,7 +175,7 @@ def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch)
             block.mode, _, _ = nearest_mode(problem.polygon, block, G, p, u)
         elif not (g > 0.0 and p[r] - u[r] / g > 0.0):
             block.mode = OPEN
-            for k in range(r, r + (rows_of(block) if block.reserve == 0.0 else 1)):
+            for k in range(r, r + (rows_of(block) if block.compression == 0.0 else 1)):
                 p[k] = 0.0
     # Letting go has changed all velocities
     row_velocities(problem, p, u)
@@ -188,11 +188,11 @@ def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch)
     for i in range(n):
         block = blocks[i]
         r = block.row
-        loose = block.mode == OPEN and block.reserve == 0.0
+        loose = block.mode == OPEN and block.compression == 0.0
         if block.dry != 0 and block.mode >= SLIP:  # its impulse is a bound
             for b in range(rows):
                 K[b, r] = 0.0
-            bound = block.reserve if block.mode == SLIP else -block.reserve
+            bound = block.compression if block.mode == SLIP else -block.compression
             K[r, r], right[r] = 1.0, bound - p[r]
             continue
         for k in range(r, r + rows_of(block)):
@@ -234,8 +234,8 @@ def _linearise_friction(
 ) -> bool:
     """Equations of a friction that slips: g (p_t - mu p_n y / |y|) = 0 with y = p_t - u_t / g.
 
-    p_n with the reserve.  With P the projection across y, d(y / |y|) = P dy / |y|.  Returns whether
-    it slips.
+    p_n with the compression impulse.  With P the projection across y, d(y / |y|) = P dy / |y|.
+    Returns whether it slips.
     """
     block, t, mu = friction.block, friction.row, friction.mu
     r = block.row
@@ -246,11 +246,11 @@ def _linearise_friction(
     yy = p[t + 1] - u[t + 1] / g if two else 0.0
     size = math.sqrt(yx * yx + yy * yy)
     # Against the normal impulse as it will be, so that a contact about to lift counts as open
-    pressed = max(p[r] - u[r] / G[r, r], 0.0) + block.reserve
+    pressed = max(p[r] - u[r] / G[r, r], 0.0) + block.compression
     if size <= mu * pressed:
         return False
     # The equation itself holds the bound at the present impulse
-    bound = mu * (max(p[r], 0.0) + block.reserve)
+    bound = mu * (max(p[r], 0.0) + block.compression)
     cx, cy = yx / size, yy / size
     turn = bound / size
     # The bound times P G / |y|, one column for each row of this friction
@@ -269,7 +269,7 @@ def _linearise_friction(
         if two:
             K[t + 1, own] -= g * turn * py
         K[r, own] -= g * mu * along
-        right[own] = -g * (p[own] - mu * (p[r] + block.reserve) * along)
+        right[own] = -g * (p[own] - mu * (p[r] + block.compression) * along)
     return True
 
 
@@ -290,7 +290,7 @@ def _sweep(
             continue
         # A dry joint: an interval of its own, no normal impulse
         if block.dry != 0:
-            _add(G, rows, r, part * (within(block.reserve, p[r] - u[r] / G[r, r]) - p[r]), p, u)
+            _add(G, rows, r, part * (within(block.compression, p[r] - u[r] / G[r, r]) - p[r]), p, u)
             continue
         _add(G, rows, r, part * (max(p[r] - u[r] / G[r, r], 0.0) - p[r]), p, u)
         # Frictions see the normal impulse that has just changed
@@ -310,7 +310,7 @@ def _rub(friction: Friction, G: Floats, rows: int, part: float, p: Floats, u: Fl
     g = yielding(G, block.row, t, friction.size)
     x, y = p[t] - u[t] / g, p[t + 1] - u[t + 1] / g if two else 0.0
     size = math.sqrt(x * x + y * y)
-    bound = friction.mu * (p[block.row] + block.reserve)
+    bound = friction.mu * (p[block.row] + block.compression)
     share = bound / size if size > bound else 1.0
     _add(G, rows, t, part * (share * x - p[t]), p, u)
     if two:
@@ -332,10 +332,10 @@ def _clip(blocks: Records, count: int, impulses: Floats) -> None:
         block = blocks[i]
         r, t = block.row, block.row + 1
         if block.dry != 0:
-            impulses[r] = within(block.reserve, impulses[r])
+            impulses[r] = within(block.compression, impulses[r])
             continue
         impulses[r] = max(impulses[r], 0.0)
-        pressed = impulses[r] + block.reserve
+        pressed = impulses[r] + block.compression
         if block.tangents > 0:
             _shorten(impulses, t, block.tangents, block.friction * pressed)
         if block.moments > 0:

@@ -5,15 +5,15 @@
 is Coulomb's law on the quadratic cone; without the correction mu |u_t| (the convex relaxation) a
 sliding body would lift.
 
-In the second half of an impact by Poisson's law a contact has a normal impulse r in reserve, the
-share e of its compression.  What complements u_n >= 0 is only the impulse p_n on top of that, while
-friction is bounded by all of it: K is cut off there,
+In the second half of an impact by Poisson's law a contact has a compression impulse r, the
+share e of what compression took.  What complements u_n >= 0 is only the impulse p_n on top of that,
+while friction is bounded by all of it: K is cut off there,
 
     K_r: |p_t| <= mu (p_n + r),  p_n >= 0,        -(u_n + mu |u_t|, u_t) in the normal cone of K_r,
 
 and De Saxce's correction says the same as before: on the rim of the flat face, p_n = 0 and
 |p_t| = mu r, the normal cone is spanned by (-1, 0) and (-mu, p_t / |p_t|), so that u_t opposes p_t
-and u_n >= 0; within the face nothing slips.  Without reserves K_r is K.
+and u_n >= 0; within the face nothing slips.  Without such impulses K_r is K.
 
 Source: De Saxce and Feng, The bipotential method (1998).
 """
@@ -86,7 +86,7 @@ def certify_cones(
         # Without friction the law is complementarity alone
         residual = abs(min(p[r] * G[r, r], u[r]))
         if block.dry != 0:
-            residual = certify_dry(block.reserve, G[r, r], p[r], u[r])
+            residual = certify_dry(block.compression, G[r, r], p[r], u[r])
         elif block.moments > 0:
             residual = _certify_moments(block, G, p, u)
         elif block.tangents > 0:
@@ -99,7 +99,7 @@ def certify_cones(
             # The nearest point of the cone to where De Saxce's corrected velocity would lead
             a, x, y = _project(
                 block.friction,
-                block.reserve,
+                block.compression,
                 p[r] - (u[r] + block.friction * block.slip) / g,
                 px - ux / g,
                 py - uy / g,
@@ -117,7 +117,7 @@ def _certify_moments(block: Any, G: Floats, p: Floats, u: Floats) -> float:
     for k in range(block.row, block.row + rows_of(block)):
         g = max(g, G[k, k])
     block.slip = math.sqrt(v[1] * v[1] + v[2] * v[2])
-    return float(certify_moments(coefficients(block), block.reserve, g, six(block, p), v))
+    return float(certify_moments(coefficients(block), block.compression, g, six(block, p), v))
 
 
 @inlined
@@ -130,15 +130,15 @@ def certify_answer(problem: ContactProblem, answer: ContactAnswer) -> float:
 
 @inlined
 def _project(
-    mu: float, reserve: float, normal: float, x: float, y: float
+    mu: float, compression: float, normal: float, x: float, y: float
 ) -> tuple[float, float, float]:
-    """The point of |(x, y)| <= mu (a + reserve), a >= 0, that is nearest to (a, x, y)."""
+    """The point of |(x, y)| <= mu (a + compression), a >= 0, that is nearest to (a, x, y)."""
     size = math.sqrt(x * x + y * y)
     height = normal
-    if not size <= mu * (normal + reserve):  # NaN stays
-        height = (normal + reserve + mu * size) / (1.0 + mu * mu) - reserve
+    if not size <= mu * (normal + compression):  # NaN stays
+        height = (normal + compression + mu * size) / (1.0 + mu * mu) - compression
     if height < 0.0:  # the cone's own nearest point lies behind its flat face
         height = 0.0
-    bound = mu * (height + reserve)
+    bound = mu * (height + compression)
     share = bound / size if size > bound else 1.0
     return height, share * x, share * y

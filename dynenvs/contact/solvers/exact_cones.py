@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dynenvs.contact.assembly.problem import open_answer, open_problem, open_scratch
 from dynenvs.contact.solvers.cone import WARM, WARM_MULTIPLIERS, solve_cones
-from dynenvs.jit.compiled import apart
+from dynenvs.jit.compiled import unit
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, DEGRADED_RESIDUAL, FAILED
 from dynenvs.memory.layout import WorldView, polygon_of
 from dynenvs.memory.records import CONES, MULTIPLIERS
 
 
-@apart("cones", seconds=11)
+@unit("cones", seconds=11)
 def solve_on_cones(w: WorldView, count: int, rows: int, scale: float, start: int) -> int:
     """Impulses and velocities of the rows of `count` blocks on the exact cones; returns the status.
 

@@ -5,7 +5,7 @@ sigma, all made of the rows' Delassus matrix and right-hand sides:
 
     w_n = N^T v+ + gap/dt,   w_d = B^T v+ + E sigma,   w_sigma = mu (p_n + r) - E^T p_d,
 
-with a normal impulse r in reserve in the second half of an impact by Poisson's law, else none.  A
+with a compression impulse r in the second half of an impact by Poisson's law, else none.  A
 dry joint has one direction, z = p + b from its lower bound on, and w_sigma = 2 b - z.
 This is the reference; most problems are solved by Newton's method on modes and certified in the
 same units (`pyramid_law.py`).  Sources: docs/theory.md, Friction pyramid, and docs/theory.md, The
@@ -29,14 +29,14 @@ from dynenvs.contact.assembly.problem import (
 from dynenvs.contact.law.dry import within
 from dynenvs.contact.solvers.modes import OPEN, nearest_mode
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
-from dynenvs.jit.compiled import apart, entry, inlined, kernel
+from dynenvs.jit.compiled import entry, inlined, kernel, unit
 from dynenvs.lcp.solve import solve_by_lemke
 from dynenvs.lcp.workspace import Workspace, integer
 from dynenvs.memory.layout import Floats, Records, WorldView, open_lcp, polygon_of
 from dynenvs.memory.records import DIRECTION, NORMAL, SLACK, VARIABLE
 
 
-@apart("seldom", seconds=13)
+@unit("seldom", seconds=13)
 def solve_lcp_of_rows(w: WorldView, count: int, rows: int, scale: float) -> int:
     """Solve the LCP of a workspace's first `count` blocks; returns the status.
 
@@ -122,10 +122,10 @@ def fill(problem: ContactProblem, variables: Records, count: int, A: Floats, b: 
     blocks, G, bias = problem.blocks, problem.G, problem.bias
     for i in range(count):
         row = variables[i]
-        # What impulses in reserve add to the friction bound; the rest of it stands in A
+        # What compression impulses add to the friction bound; the rest of it stands in A
         if row.kind == SLACK:
             block = blocks[row.block]
-            b[i] = block.reserve * (2.0 if block.dry != 0 else block.friction)
+            b[i] = block.compression * (2.0 if block.dry != 0 else block.friction)
         # Velocity along the row's direction, while dry joints push with their lower bounds
         else:
             b[i] = row.c * bias[row.row]
@@ -143,9 +143,9 @@ def _pull_of_bounds(row: Any, problem: ContactProblem) -> float:
     for i in range(problem.n):
         block = problem.blocks[i]
         if block.dry != 0 and G[block.row, block.row] > 0.0:
-            total += row.c * G[row.row, block.row] * block.reserve
+            total += row.c * G[row.row, block.row] * block.compression
             if row.s != 0.0:
-                total += row.s * G[row.row + 1, block.row] * block.reserve
+                total += row.s * G[row.row + 1, block.row] * block.compression
     return total
 
 
@@ -183,7 +183,7 @@ def _collect(
     for i in range(problem.n):
         block = problem.blocks[i]
         if block.dry != 0 and problem.G[block.row, block.row] > 0.0:
-            p[block.row] = -block.reserve
+            p[block.row] = -block.compression
     for k in range(count):
         variable = variables[k]
         if variable.kind != SLACK:
@@ -205,7 +205,7 @@ def choose_modes(problem: ContactProblem, answer: ContactAnswer) -> None:
         g = problem.G[block.row, block.row]
         block.mode = OPEN
         if block.dry != 0:
-            p[block.row] = within(block.reserve, p[block.row])  # rounding
+            p[block.row] = within(block.compression, p[block.row])  # rounding
         # Pressed, or held: its impulse, as a velocity, is the larger one of the pair
         if (block.dry != 0 and g > 0.0) or p[block.row] * g > u[block.row]:
             block.mode, _, _ = nearest_mode(problem.polygon, block, problem.G, p, u)

@@ -55,7 +55,7 @@ def start_block(
     # A dry joint starts in the middle between its bounds
     if block.dry != 0:
         impulses[r] = 0.0
-        z[v] = z[v + 1] = block.reserve
+        z[v] = z[v + 1] = block.compression
         w[v], w[v + 1] = scale + max(velocities[r], 0.0), scale + max(-velocities[r], 0.0)
         return
     # Both of a pair at least at the scale: no product starts at zero
@@ -70,7 +70,7 @@ def start_block(
             w[v + 1 + k] = slip + sigma
         z[v + 1 + directions] = sigma
         # What half of the friction leaves of its bound
-        w[v + 1 + directions] = block.friction * (0.5 * z[v] + block.reserve)
+        w[v + 1 + directions] = block.friction * (0.5 * z[v] + block.compression)
 
 
 @inlined

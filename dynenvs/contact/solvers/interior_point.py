@@ -23,7 +23,7 @@ from dynenvs.contact.assembly.problem import (
 from dynenvs.contact.solvers.central_path import follow
 from dynenvs.contact.solvers.newton import converge
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
-from dynenvs.jit.compiled import apart, entry
+from dynenvs.jit.compiled import entry, unit
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, FAILED, WARM_RESIDUAL
 from dynenvs.memory.layout import Ints, WorldView, open_lcp, polygon_of
 
@@ -31,7 +31,7 @@ CHANGES = 4  # of modes
 KEPT = 8  # row of the scratch vectors for the impulses at the path's end
 
 
-@apart(seconds=12)
+@unit(seconds=12)
 def solve_from_inside(w: WorldView, count: int, rows: int, scale: float) -> int:
     """Impulses and velocities of the rows, and modes of the `count` blocks; residual to `w.answer`.
 

@@ -166,7 +166,7 @@ def dry_mode(block: Any, response: float, slack: float, impulse: float, velocity
         return SLIP if velocity <= slack else STICK
     if block.mode == SLIP + 1:
         return SLIP + 1 if velocity >= -slack else STICK
-    if abs(impulse) <= block.reserve + slack / response:
+    if abs(impulse) <= block.compression + slack / response:
         return STICK
     return SLIP if impulse > 0.0 else SLIP + 1
 
@@ -177,7 +177,7 @@ def give_bounds(blocks: Records, total: int, impulses: Floats) -> None:
     for i in range(total):
         block = blocks[i]
         if block.dry != 0 and block.mode >= SLIP:
-            impulses[block.row] = block.reserve if block.mode == SLIP else -block.reserve
+            impulses[block.row] = block.compression if block.mode == SLIP else -block.compression
 
 
 @inlined
@@ -287,9 +287,9 @@ def nearest_mode(
     r, t = block.row, block.row + 1
     if block.dry != 0:
         y = impulses[r] - velocities[r] / G[r, r]
-        return (STICK if abs(y) <= block.reserve else (SLIP if y > 0.0 else SLIP + 1)), 0.0, 0.0
-    # With the reserve: in the second half of an impact friction sees both impulses
-    bound = block.friction * (impulses[r] + block.reserve)
+        return (STICK if abs(y) <= block.compression else (SLIP if y > 0.0 else SLIP + 1)), 0.0, 0.0
+    # With the compression: in the second half of an impact friction sees both impulses
+    bound = block.friction * (impulses[r] + block.compression)
     if block.tangents == 2:
         g = max(G[t, t], G[t + 1, t + 1])
         g = g if g > 0.0 else G[r, r]

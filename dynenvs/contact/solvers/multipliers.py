@@ -232,10 +232,10 @@ def _project(
         return
     rho = penalty / mass
     if block.dry != 0:
-        out[IMPULSE], out[0] = project_dry(block.reserve, rho, p[r], u[r])
+        out[IMPULSE], out[0] = project_dry(block.compression, rho, p[r], u[r])
     elif block.moments > 0:
         mu = coefficients(block)
-        y = project_moments(mu, block.reserve, rho, six(block, p), six(block, u), held, out)
+        y = project_moments(mu, block.compression, rho, six(block, p), six(block, u), held, out)
         for k in range(6):
             out[IMPULSE + k] = y[k]
     else:

@@ -24,7 +24,7 @@ from dynenvs.contact.solvers.modes import SLACK, give_bounds, list_unknowns, upd
 from dynenvs.contact.solvers.patches import any_sole, hold_soles
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
 from dynenvs.contact.solvers.relax import relax
-from dynenvs.jit.compiled import entry, inlined, kernel, merged
+from dynenvs.jit.compiled import entry, inlined, inlined_source, kernel
 from dynenvs.lcp.dense import (
     factorise,
     factorise_symmetric,
@@ -144,7 +144,7 @@ def _factorise(problem: ContactProblem, scratch: Scratch, count: int, symmetric:
     return factorise(scratch.K, count, scratch.order) > 0.0
 
 
-@merged
+@inlined_source
 def _gather(
     unknowns: Records, count: int, G: Floats, rows: int, effects: Floats, K: Floats
 ) -> None:
@@ -174,7 +174,7 @@ def _gather(
         K[b, b] += PROXIMAL * G[r, r]
 
 
-@merged
+@inlined_source
 def _gather_symmetric(unknowns: Records, count: int, G: Floats, columns: Ints, K: Floats) -> None:
     """The same where nothing slips: the upper triangle of rows and columns of G."""
     for a in range(count):
@@ -186,7 +186,7 @@ def _gather_symmetric(unknowns: Records, count: int, G: Floats, columns: Ints, K
         K[a, a] += PROXIMAL * K[a, a]
 
 
-@merged
+@inlined_source
 def _defect(unknowns: Records, count: int, velocities: Floats, right: Floats) -> float:
     """right = -(velocities that must vanish); returns the largest."""
     worst = 0.0
@@ -200,7 +200,7 @@ def _defect(unknowns: Records, count: int, velocities: Floats, right: Floats) ->
     return worst
 
 
-@merged
+@inlined_source
 def _add_impulses(unknowns: Records, count: int, solution: Floats, impulses: Floats) -> None:
     for a in range(count):
         unknown = unknowns[a]

@@ -49,9 +49,9 @@ def project_contact(
         a = p[0] - rho * u[0]
         out[0], out[1], out[2] = max(a, 0.0), 0.0, 0.0
         derivative[0] = rho if a > 0.0 else 0.0
-    elif constraint.reserve > 0.0 and (cone == CONE or constraint.tangents == 1):
+    elif constraint.compression > 0.0 and (cone == CONE or constraint.tangents == 1):
         _project_cut(constraint, rho, p, u, held, out, derivative)
-    elif constraint.reserve > 0.0:
+    elif constraint.compression > 0.0:
         _project_cut_pyramid(polygon, constraint, rho, p, u, held, out, derivative)
     elif constraint.tangents == 1:
         _project_line(constraint.friction, rho, p, u, held, out, derivative)
@@ -166,30 +166,30 @@ def _project_cone(
 def _project_cut(
     constraint: Any, rho: float, p: Floats, u: Three, held: float, out: Floats, derivative: Floats
 ) -> None:
-    """The cone with a normal impulse in reserve, cut off at its flat face (`cone_law.py`)."""
-    # As on the whole cone, whose tip is `reserve` below
-    mu, reserve, own = constraint.friction, constraint.reserve, held < 0.0
+    """The cone with a compression impulse, cut off at its flat face (`cone_law.py`)."""
+    # As on the whole cone, whose tip is `compression` below
+    mu, compression, own = constraint.friction, constraint.compression, held < 0.0
     slip = math.sqrt(u[1] * u[1] + u[2] * u[2])
     s = mu * slip if own else held
     a, x, y = p[0] - rho * (u[0] + s), p[1] - rho * u[1], p[2] - rho * u[2]
     if constraint.tangents == 1:
         y = 0.0
     size = math.sqrt(x * x + y * y)
-    if a >= 0.0 and size <= mu * (a + reserve):
+    if a >= 0.0 and size <= mu * (a + compression):
         _stick(rho, a, x, y, 1 + constraint.tangents, derivative, out)
         if own and slip > 0.0:
             derivative[1], derivative[2] = rho * mu * u[1] / slip, rho * mu * u[2] / slip
         return
     # Outside: on the sloping surface if the foot is above the flat face, else on its rim or in it
     cx, cy = (x / size, y / size) if size > 0.0 else (1.0, 0.0)
-    total = a + reserve + mu * size
-    bound = mu * reserve
-    if total > (1.0 + mu * mu) * reserve:
+    total = a + compression + mu * size
+    bound = mu * compression
+    if total > (1.0 + mu * mu) * compression:
         sx, sy = _slope_of_slip(own, u)
         _along(mu, rho, total, cx, cy, sx, sy, out, derivative)
-        out[0] -= reserve
+        out[0] -= compression
         bound = mu * total / (1.0 + mu * mu)
-    else:  # on the flat face: nothing but friction on the reserve
+    else:  # on the flat face: nothing but friction on the compression impulse
         out[0], out[1], out[2] = 0.0, x, y
         if size <= bound:
             for k in range(1, 1 + constraint.tangents):
@@ -215,23 +215,23 @@ def _project_cut_pyramid(
     out: Floats,
     derivative: Floats,
 ) -> None:
-    """The pyramid with a normal impulse in reserve, cut off at its flat face.
+    """The pyramid with a compression impulse, cut off at its flat face.
 
     The nearest point of the whole pyramid, if that lies above the face; else the point of the face,
     a polygon, that is nearest to the tangential part.
     """
     # Measured from the tip of the whole pyramid
-    reserve = constraint.reserve
-    above = (p[0] + reserve, p[1], p[2])
+    compression = constraint.compression
+    above = (p[0] + compression, p[1], p[2])
     _project_pyramid(polygon, constraint.friction, rho, above, u, held, out, derivative)
-    out[0] -= reserve
+    out[0] -= compression
     if out[0] >= 0.0:
         return
     # Below the face: its derivative has nothing of the normal velocity
     for k in range(9):
         derivative[k] = 0.0
     x, y = p[1] - rho * u[1], p[2] - rho * u[2]
-    mode, out[1], out[2] = nearest(polygon, constraint.friction * reserve, x, y)
+    mode, out[1], out[2] = nearest(polygon, constraint.friction * compression, x, y)
     out[0] = 0.0
     if mode == STICK:
         derivative[4] = derivative[8] = rho

@@ -49,7 +49,7 @@ def certify_block(
         # The normal impulse and its gap
         return 0.0  # no variable of the LCP
     if block.dry != 0:
-        return certify_dry(block.reserve, g, p[r], u[r]) / scale
+        return certify_dry(block.compression, g, p[r], u[r]) / scale
     worst = abs(min(p[r] * g, u[r])) / scale
     if block.tangents == 0:
         return worst
@@ -71,7 +71,7 @@ def certify_block(
             slip = c * slip_x + s * slip_y + sigma
             worst = max(worst, abs(min(impulse * coupling, slip)) / scale)
     # The bound that is left is an impulse, sigma a velocity: compared in the strictest unit
-    left = block.friction * (p[r] + block.reserve) - a - b
+    left = block.friction * (p[r] + block.compression) - a - b
     unit = NIL * g
     if left * unit < sigma:  # else it is sigma that is the lesser, whatever their units
         unit = g / block.friction  # the greatest of the scales' inverses: sigma's row

@@ -30,7 +30,7 @@ def relax(problem: ContactProblem, answer: ContactAnswer, sweeps: int) -> None:
                 continue  # nothing moves here
             if block.dry != 0:
                 block.mode, _, _ = nearest_mode(polygon, block, G, p, u)
-                _move(G, rows, r, within(block.reserve, p[r] - u[r] / g), p, u)
+                _move(G, rows, r, within(block.compression, p[r] - u[r] / g), p, u)
                 continue
             # Open and opening: nothing to do, and friction has none either
             if p[r] == 0.0 and u[r] >= 0.0:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dynenvs.contact.assembly.problem import open_answer, open_problem, open_scratch
 from dynenvs.contact.solvers.multipliers import multiply
-from dynenvs.jit.compiled import apart
+from dynenvs.jit.compiled import unit
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, DEGRADED_RESIDUAL, FAILED
 from dynenvs.memory.layout import WorldView, polygon_of
 
 
-@apart("seldom", seconds=14)
+@unit("seldom", seconds=14)
 def solve_by_multipliers(w: WorldView, count: int, rows: int, scale: float, law: int) -> int:
     """Impulses and velocities of the rows of `count` blocks, from those in `w.impulse_row`.
 

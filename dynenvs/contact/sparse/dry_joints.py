@@ -33,9 +33,9 @@ def pose_dry(w: WorldView, scene: SparseView, count: int, dt: float) -> int:
         for r in range(3):
             scene.bias[count, r] = scene.p[count, r] = 0.0
         weigh_rows(w.dofs, w.L, scene, count)
-        # A reserve is the bound, here as in blocks of rows
-        c.speed, c.reserve = abs(w.v_free[j]), dof.friction * dt
-        scene.p[count, 0] = within(c.reserve, last[j])
+        # The compression impulse is the bound, here as in blocks of rows
+        c.speed, c.compression = abs(w.v_free[j]), dof.friction * dt
+        scene.p[count, 0] = within(c.compression, last[j])
         count += 1
     return count
 

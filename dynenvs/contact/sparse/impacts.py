@@ -22,7 +22,7 @@ from dynenvs.contact.sparse.proximal import copy_impulses, respond, update_veloc
 from dynenvs.contact.sparse.solve import pose_islands
 from dynenvs.contact.sparse.sweeps import add_response
 from dynenvs.contact.sparse.weights import align_with_slip
-from dynenvs.jit.compiled import apart, inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel, unit
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.memory.layout import Floats, ModelView, WorldView, cone_of, polygon_of
 from dynenvs.memory.records import POISSON, SEQUENTIAL
@@ -32,7 +32,7 @@ SEQUENCE = 2000  # impacts of an island one by one before all end at once, witho
 BELOW = 1.0 - 1e-12  # of the way to where no energy is gained: not even by rounding
 
 
-@apart(
+@unit(
     "island impacts",
     seconds=10,
 )
@@ -128,7 +128,7 @@ def _one_by_one(w: WorldView, scene: SparseView, index: int, dt: float, slowest:
     return max(worst, status) if status >= 0 else FAILED
 
 
-@apart(
+@unit(
     "island impacts",
     seconds=15,
 )
@@ -170,7 +170,7 @@ def _by_velocities(
     w: WorldView, scene: SparseView, index: int, dt: float, slowest: float, share: float
 ) -> int:
     """Newton's law: what approaches parts with at least e times its speed."""
-    # The share of its approach is asked back through the bias, for as long as it takes
+    # The share of its approach is demanded through the bias, for as long as it takes
     island = scene.islands[index]
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
@@ -196,18 +196,18 @@ def _by_impulses(w: WorldView, scene: SparseView, index: int, dt: float, share: 
         return FAILED
     copy_impulses(scene, island, scene.p, scene.inelastic)
     _copy_velocities(scene, island, scene.v, scene.free)
-    # From there on, with the reserves given already
+    # From there on, with the compression impulses given already
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
-        reserve = share * scene.constraints[i].restitution * scene.p[i, 0]
-        scene.constraints[i].reserve = reserve
-        add_response(scene, i, 0, reserve, scene.free)
-    # Decompression: what comes on top of the reserves
+        compression = share * scene.constraints[i].restitution * scene.p[i, 0]
+        scene.constraints[i].compression = compression
+        add_response(scene, i, 0, compression, scene.free)
+    # Decompression: what comes on top of these
     status = max(status, _answer(w, scene, index, dt))
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
-        scene.p[i, 0] += scene.constraints[i].reserve
-        scene.constraints[i].reserve = 0.0
+        scene.p[i, 0] += scene.constraints[i].compression
+        scene.constraints[i].compression = 0.0
         m = scene.constraints[i].moments
         for r in range(3):
             scene.p[i, r] += scene.inelastic[i, r]

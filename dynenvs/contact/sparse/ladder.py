@@ -11,8 +11,8 @@ from dynenvs.contact.solve import ALL, INSIDE, QUICK
 from dynenvs.contact.solvers.penalty import ENOUGH
 from dynenvs.contact.sparse.large import solve_large
 from dynenvs.contact.sparse.rounding import is_good, is_rounding
-from dynenvs.contact.sparse.small import DONE, has_reserves, solve_small
-from dynenvs.jit.compiled import apart, inlined
+from dynenvs.contact.sparse.small import DONE, has_compression, solve_small
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, FAILED
 from dynenvs.memory.layout import WorldView, cone_of, polygon_of
 from dynenvs.memory.records import KEPT, PYRAMID
@@ -20,13 +20,13 @@ from dynenvs.memory.sparse_view import SparseView
 
 SMALL = 16  # constraints of an island up to which the dense method is tried first ...
 SMALL_ON_CONES = 8  # ... on exact cones, whose own method is dear among very unequal masses ...
-RESERVED = 4  # ... the same, where impulses are in reserve (Poisson's law of impact) ...
+COMPRESSED = 4  # ... the same, where there are compression impulses (Poisson's law of impact) ...
 EXACT = 1e-13  # ... where the last step's impulses leave more than this
 RELATIVE = 1e-6  # of parts that move together: rounding of their speed is no error of theirs
 USELESS = 0.1  # residual above which an answer is none
 
 
-@apart("sparse", seconds=29)
+@unit("sparse", seconds=29)
 def solve_island(w: WorldView, index: int) -> int:
     """Solve an island from the impulses `p`, whose residual is known, to a certified answer.
 
@@ -42,8 +42,8 @@ def solve_island(w: WorldView, index: int) -> int:
         status.solved[KEPT] += 1
         return certify_island(island)
     # A few contacts: their modes are quickly found, and exact to rounding; so are Lemke's pivots of
-    # very few where impulses in reserve bound friction, too, of which modes know nothing
-    most = RESERVED if has_reserves(scene, island) else SMALL
+    # very few where compression impulses bound friction, too, of which modes know nothing
+    most = COMPRESSED if has_compression(scene, island) else SMALL
     stages = QUICK
     if cone_of(w) != PYRAMID:
         most, stages = min(most, SMALL_ON_CONES), INSIDE

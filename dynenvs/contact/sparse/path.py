@@ -260,12 +260,12 @@ def _bring_in(scene: SparseView, island: Any, polygon: Records) -> None:
         i = scene.members[k]
         c, p = scene.constraints[i], scene.p[i]
         if c.dry != 0:
-            p[0] = within(c.reserve, p[0])
+            p[0] = within(c.compression, p[0])
             continue
         p[0] = max(p[0], 0.0)
         if c.tangents == 1:
-            bound = c.friction * (p[0] + c.reserve)
+            bound = c.friction * (p[0] + c.compression)
             p[1] = min(max(p[1], -bound), bound)
         elif c.tangents == 2:
-            bound = c.friction * (p[0] + c.reserve)
+            bound = c.friction * (p[0] + c.compression)
             _, p[1], p[2] = nearest(polygon, bound, p[1], p[2])

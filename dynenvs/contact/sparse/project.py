@@ -12,7 +12,7 @@ import math
 from typing import Any
 
 from dynenvs.contact.assembly.swing import angle_left
-from dynenvs.contact.detection.detect import look_for_spots
+from dynenvs.contact.detection.detect import detect_spots
 from dynenvs.contact.gaps import deepest_contact, gap_at_end
 from dynenvs.contact.held import (
     LARGE,
@@ -43,7 +43,7 @@ from dynenvs.contact.sparse.factor import factorise, order_trees, substitute
 from dynenvs.contact.sparse.momentum import begin_momentum, restore_momentum
 from dynenvs.contact.sparse.problem import add_pull, row_velocity
 from dynenvs.contact.sparse.proximal import assemble
-from dynenvs.jit.compiled import apart, inlined
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.spatial import dot3
@@ -56,7 +56,7 @@ STIFF = 1e7  # weight of a row, in units of 1 / g
 PASSES = 2  # of multipliers
 
 
-@apart("sparse", seconds=10)
+@unit("sparse", seconds=10)
 def project_sparse(w: WorldView, dt: float) -> int:
     """Correct `w.q_new`, and `w.pose_new`, after `solve_sparse`; arguments and answer as of
     `dynenvs.contact.project.correct_positions`."""
@@ -113,7 +113,7 @@ def _project(w: WorldView, scene: SparseView, dt: float) -> bool:
         integrate(w, w.q_new, dq, 1.0, w.q_new)
         update_poses(w, w.q_new, w.pose_new)
         if w.header[0].ns > 0 and (look or not last):
-            look_for_spots(w, 1, dt)
+            detect_spots(w, 1, dt)
         share *= min(worst, PUSH_OUT) / worst
         if look and within and hold_unmoved(w, count, share, attempt):
             take_back(w, dq, dt)
@@ -184,8 +184,8 @@ def _mark_errors(
         # A contact's gap beside that which the step announced
         contact = w.contacts[c.contact]
         holds, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
-        held = contact.asked == HELD
-        contact.asked = HELD if held else 0.0
+        held = contact.correction == HELD
+        contact.correction = HELD if held else 0.0
         if held or not holds or not scene.G[i, 0] > 0.0:
             continue
         announced = max(0.0, contact.gap + dt * scene.trial[i, 0])
@@ -195,7 +195,7 @@ def _mark_errors(
             announced = 0.0
         if announced - gap < (-most if pulls else -BURIED):
             continue
-        scene.p[i, 0] = contact.asked = announced - gap
+        scene.p[i, 0] = contact.correction = announced - gap
         contact.before = gap
         # One that sticks to what stands still keeps its place along the surface, too
         rows = 1

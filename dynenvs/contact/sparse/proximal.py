@@ -151,7 +151,7 @@ def update_velocities(
         i = scene.members[k]
         c = scene.constraints[i]
         block.row, block.tangents = 0, c.rows - 1
-        block.friction, block.reserve = c.friction, c.reserve
+        block.friction, block.compression = c.friction, c.compression
         block.dry = block.moments = 0
         # Velocities of the rows, right-hand sides included
         u = scene.trial[i]
@@ -159,7 +159,7 @@ def update_velocities(
             u[r] = row_velocity(scene, i, r, scene.v) + scene.bias[i, r] if r < c.rows else 0.0
         G = matrix(raw(scene.G[i], 72), 0, 3, 3, np.float64)
         if c.contact == DRY:
-            residual = certify_dry(c.reserve, scene.G[i, 0], scene.p[i, 0], u[0]) / island.scale
+            residual = certify_dry(c.compression, scene.G[i, 0], scene.p[i, 0], u[0]) / island.scale
             block.slip = 0.0
         elif c.moments >= 0:
             residual = _certify_moments(scene, i, c) / island.scale
@@ -288,7 +288,7 @@ def _certify_moments(scene: SparseView, index: int, constraint: Any) -> float:
             else 0.0,
         )
     constraint.turning = turning(mu, u)
-    return float(certify_moments(mu, constraint.reserve, g, _impulses(scene, index), u))
+    return float(certify_moments(mu, constraint.compression, g, _impulses(scene, index), u))
 
 
 @inlined
@@ -298,7 +298,7 @@ def _project_moments(scene: SparseView, index: int, rho: float, held: float) -> 
     j = c.moments
     D, u, p = scene.law[j], _velocities(scene, index), _impulses(scene, index)
     # Three rows of the contact, three of its moments; each has its part of the derivative
-    q = project_moments(_coefficients(scene, index), c.reserve, rho, p, u, held, D)
+    q = project_moments(_coefficients(scene, index), c.compression, rho, p, u, held, D)
     trial, moment = scene.trial[index], scene.trial[j]
     trial[0], trial[1], trial[2] = q[0], q[1], q[2]
     moment[0], moment[1], moment[2] = q[3], q[4], q[5]
@@ -313,7 +313,7 @@ def _project_dry(scene: SparseView, index: int, rho: float, velocity: float) -> 
     for k in range(9):
         scene.W[index, k] = 0.0
     scene.trial[index, 1] = scene.trial[index, 2] = 0.0
-    bound = scene.constraints[index].reserve
+    bound = scene.constraints[index].compression
     scene.trial[index, 0], scene.W[index, 0] = project_dry(bound, rho, scene.p[index, 0], velocity)
 
 

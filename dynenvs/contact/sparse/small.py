@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.contact.assembly.memory import AT_BOUND
-from dynenvs.contact.solve import QUICK, solve_rows, solve_with_reserves
+from dynenvs.contact.solve import QUICK, solve_rows, solve_with_compression
 from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK
 from dynenvs.contact.sparse.problem import predicted_velocity
 from dynenvs.contact.sparse.proximal import copy_impulses, update_velocities
-from dynenvs.jit.compiled import apart, inlined
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.lcp.solve import CERTIFIED
 from dynenvs.memory.layout import WorkView, WorldView, cone_of, polygon_of
 from dynenvs.memory.records import DRY
@@ -24,7 +24,7 @@ from dynenvs.memory.sparse_view import SparseView
 DONE, NOT_DONE = 0, 1
 
 
-@apart("sparse", seconds=19)
+@unit("sparse", seconds=19)
 def solve_small(w: WorldView, number: int, stages: int) -> int:
     """Solve island `number` densely; DONE if that is certified, and better than what `p` holds.
 
@@ -40,8 +40,8 @@ def solve_small(w: WorldView, number: int, stages: int) -> int:
     rows = _list_blocks(scene, island, w)
     _fill(scene, island, w)
     n, scale = island.count, island.scale
-    if has_reserves(scene, island):
-        done = solve_with_reserves(w, n, rows, cone, scale)
+    if has_compression(scene, island):
+        done = solve_with_compression(w, n, rows, cone, scale)
     else:
         done = solve_rows(w, n, rows, cone, stages, 0, scale)
     # The quick methods only promise what they have certified
@@ -85,12 +85,12 @@ def _list_blocks(scene: SparseView, island: Any, w: WorkView) -> int:
         c, block = scene.constraints[i], w.blocks[k]
         # A block for each constraint; moments follow their contact's rows
         block.row, block.tangents, block.friction = r, c.rows - 1, c.friction
-        block.reserve, block.corners, block.dry = c.reserve, 0, 0
+        block.compression, block.corners, block.dry = c.compression, 0, 0
         block.mode = STICK if scene.p[i, 0] > 0.0 else OPEN
         # Dry joints start at the bound at which they were
         if c.contact == DRY:
             block.dry, block.mode = 1, STICK
-            if abs(scene.p[i, 0]) >= AT_BOUND * c.reserve:
+            if abs(scene.p[i, 0]) >= AT_BOUND * c.compression:
                 block.mode = SLIP if scene.p[i, 0] > 0.0 else SLIP + 1
         r += c.rows
         block.moments, block.spin, block.roll = 0, 0.0, 0.0
@@ -115,11 +115,11 @@ def _count_rows(scene: SparseView, island: Any) -> int:
 
 
 @inlined
-def has_reserves(scene: SparseView, island: Any) -> bool:
+def has_compression(scene: SparseView, island: Any) -> bool:
     """Whether friction is bounded by more than the unknown impulses (Poisson's law of impact)."""
     for k in range(island.first, island.first + island.count):
         c = scene.constraints[scene.members[k]]
-        if c.reserve > 0.0 and c.contact != DRY:
+        if c.compression > 0.0 and c.contact != DRY:
             return True
     return False
 

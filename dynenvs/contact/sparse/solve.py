@@ -16,14 +16,14 @@ from dynenvs.contact.sparse.moment_rows import has_moments, keep_moments, pose_m
 from dynenvs.contact.sparse.problem import list_trees, pose_problem, read_masses
 from dynenvs.contact.sparse.proximal import update_velocities
 from dynenvs.contact.sparse.weights import weigh
-from dynenvs.jit.compiled import apart, inlined
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.lcp.solve import CERTIFIED, FAILED
 from dynenvs.memory.layout import StateView, WorldView, cone_of, polygon_of
 from dynenvs.memory.records import LIMIT, SWING
 from dynenvs.memory.sparse_view import SparseView
 
 
-@apart("sparse", seconds=15)
+@unit("sparse", seconds=15)
 def pose_islands(w: WorldView, count: int, dt: float) -> int:
     """The problem of `count` contacts and of the limits in reach, sorted into islands.
 
@@ -54,7 +54,7 @@ def pose_islands(w: WorldView, count: int, dt: float) -> int:
     return int(n)
 
 
-@apart("sparse", seconds=6)
+@unit("sparse", seconds=6)
 def solve_sparse(w: WorldView, count: int, dt: float) -> int:
     """From `w.v_free` and `w.L` to `w.v_new` and the impulses of `count` contacts.
 

@@ -1,7 +1,7 @@
 """Block Gauss-Seidel: one contact after the other, each with what the others have left it.
 
-It forgets far and redundant contacts slowly, but from nothing it comes near to an answer in a few
-sweeps; Newton's method (`proximal.py`) goes on from there.
+It converges slowly where contacts are far or redundant, but from nothing it comes near to an answer
+in a few sweeps; Newton's method (`proximal.py`) goes on from there.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _relax(scene: SparseView, index: int, cone: int, polygon: Records) -> None:
     if c.rows == 1:
         return
     # Friction within its bound, which follows the impulse that has just changed
-    bound = c.friction * (p[0] + c.reserve)
+    bound = c.friction * (p[0] + c.compression)
     g = G[4] if c.rows == 2 else max(G[4], G[8])
     g = max(g, 1e-9 * G[0])
     y1 = p[1] - (row_velocity(scene, index, 1, scene.v) + scene.bias[index, 1]) / g
@@ -67,7 +67,7 @@ def _relax(scene: SparseView, index: int, cone: int, polygon: Records) -> None:
 @inlined
 def _relax_dry(scene: SparseView, index: int) -> None:
     """The impulse within its bound that is nearest to what stops the joint."""
-    bound, p = scene.constraints[index].reserve, scene.p[index, 0]
+    bound, p = scene.constraints[index].compression, scene.p[index, 0]
     y = p - (row_velocity(scene, index, 0, scene.v) + scene.bias[index, 0]) / scene.G[index, 0]
     add_impulse(scene, index, 0, within(bound, y) - p)
 

@@ -45,7 +45,7 @@ def weigh_rows(dofs: Records, factors: Floats, scene: SparseView, index: int) ->
     """Z and G of constraint `index`."""
     c = scene.constraints[index]
     # Row and law as blocks know them
-    c.row, c.tangents, c.reserve = 3 * index, c.rows - 1, 0.0
+    c.row, c.tangents, c.compression = 3 * index, c.rows - 1, 0.0
     for k in range(9):
         scene.G[index, k] = 0.0
     # Z and the own block of G, side by side: J and Z of the same tree

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from dynenvs.model.parts import ModelError
 
-NAMES_TOLD = 3
+NAMES_LISTED = 3
 
 
 class NotCarriedOver(UserWarning):
@@ -51,6 +51,6 @@ class Losses:
 
 def listed(names: Sequence[str]) -> str:
     """The first few names, and how many more there are."""
-    told = ", ".join(names[:NAMES_TOLD])
-    rest = len(names) - NAMES_TOLD
-    return f"{told} and {rest} more" if rest > 0 else told
+    listed = ", ".join(names[:NAMES_LISTED])
+    rest = len(names) - NAMES_LISTED
+    return f"{listed} and {rest} more" if rest > 0 else listed

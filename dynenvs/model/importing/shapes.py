@@ -219,8 +219,8 @@ def _in_parts(mj_model: Any, chosen: NDArray[np.intp]) -> Iterator[Pairs]:
         one = np.repeat(rows, counts)
         other = np.arange(len(one)) - np.repeat(np.cumsum(counts) - counts, counts) + one + 1
         first, second = chosen[one], chosen[other]
-        asked = np.full(len(one), mj_model.npair > 0) | (weld[first] != weld[second])
-        yield first[asked], second[asked]
+        wanted = np.full(len(one), mj_model.npair > 0) | (weld[first] != weld[second])
+        yield first[wanted], second[wanted]
         at += len(rows)
 
 

@@ -36,7 +36,7 @@ class Trembling(NamedTuple):
     q: Floats  # shape (n, nq)
     v: Floats  # shape (n, nv)
     impacts: int
-    unsettled: int  # steps after which some contact still approached
+    unconverged: int  # steps after which some contact still approached
 
 
 def simulate_microcollisions(
@@ -67,7 +67,7 @@ def simulate_microcollisions(
     q, v = finite_vector(q, model.nq, "q"), finite_vector(v, model.nv, "v")
     system = TreeSystem(model)
     slow = float(np.sqrt(2.0 * np.linalg.norm(model.header.gravity) * shell))
-    states, impacts, unsettled = [(q, v)], 0, 0
+    states, impacts, unconverged = [(q, v)], 0, 0
     steps = round(duration / dt)
     for i in range(steps):
         # Free flight, then impacts of what approaches within the shell
@@ -75,13 +75,13 @@ def simulate_microcollisions(
         touches = touching(model, q, shell)
         if touches:
             inverse: Floats = np.linalg.inv(crba(model, q)).astype(np.float64)
-            v, count, settled = _knock(touches, inverse, v, slow, restitution)
+            v, count, converged = _knock(touches, inverse, v, slow, restitution)
             impacts += count
-            unsettled += not settled
+            unconverged += not converged
         q = system.plus(q, dt * v)
         states.append((q, v))
     q_all, v_all = (np.array(part) for part in zip(*states, strict=True))
-    return Trembling(dt * np.arange(steps + 1.0), q_all, v_all, impacts, unsettled)
+    return Trembling(dt * np.arange(steps + 1.0), q_all, v_all, impacts, unconverged)
 
 
 def _knock(
@@ -91,17 +91,17 @@ def _knock(
     left."""
     count = 0
     for _ in range(SWEEPS):
-        settled = True
+        converged = True
         for touch in touches:
             J = touch.jacobian
             u = J @ v
             if u[2] >= -1e-9:
                 continue
-            settled = False
+            converged = False
             e = 1.0 if -u[2] < slow else restitution
             impact = collide(J @ inverse @ J.T, u, touch.friction, e, steps=STEPS)
             v = v + inverse @ (J.T @ impact.impulse)
             count += 1
-        if settled:
+        if converged:
             return v, count, True
     return v, count, False

@@ -3,8 +3,8 @@
 Every body adds six rows: L^T J, where J maps qdd to its spatial acceleration about the centre of
 mass and L L^T is its inertia there, which is block diagonal: sqrt(m) 1 and a Cholesky factor of
 the moments.  Rotor inertia adds the row sqrt(armature) of its coordinate.  P is block lower
-triangular for chains.  The square of P's condition number is M's: who never forms P^T P keeps twice
-the digits.
+triangular for chains.  The square of P's condition number is M's: a method that never forms P^T P
+keeps twice the digits.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ from dynenvs.memory.records import FAR
 
 BOX_SLOTS = 32  # of two boxes
 STEEP = 0.1  # cosine with a side's normal from which a contact claims that side
-BESIDE = 1e-6  # [m]: which block lies beyond a side is asked so far from it
+BESIDE = 1e-6  # [m]: which block lies beyond a side is looked up so far from it
 
 Blocks = tuple[int, int, int, int]  # first and last number along x, then along y
 

@@ -36,7 +36,7 @@ OUTERMOST = 1e-9  # corners no further behind the outermost one, relative to the
 FLAT = 1e-9  # faces that look at the other one by less than this cosine look past it
 
 
-class Apart(NamedTuple):
+class Separation(NamedTuple):
     """What is known of two polyhedra before they are looked at: their distance."""
 
     gap: float  # [m]; negative or 0 if they overlap
@@ -45,37 +45,37 @@ class Apart(NamedTuple):
 
 @inlined
 def hull_hull(
-    a: Polyhedron, b: Polyhedron, apart: Apart, fine: float, origin: Point, room: Floats,
-    spots: Records, first: int,
+    a: Polyhedron, b: Polyhedron, separation: Separation, fine: float, origin: Point,
+    work: Floats, spots: Records, first: int,
 ) -> None:  # fmt: skip
     """All slots, see above; they come discarded.
 
     a, b: placed in the world from `origin` on
     fine: their `fineness`
-    room: eleven numbers for each edge of B, or one for each of its corners and A's
+    work: eleven numbers for each edge of B, or one for each of its corners and A's
     """
-    n = best_axis(a, b, apart, fine, room)
+    n = best_axis(a, b, separation, fine, work)
     face_a, face_b = facing(a, (-n[0], -n[1], -n[2])), facing(b, n)
     if face_a >= 0 and face_b >= 0:
-        clip(a, b, face_a, face_b, n, fine, origin, room, spots, first)
+        clip(a, b, face_a, face_b, n, fine, origin, work, spots, first)
 
 
 @inlined
 def clip(
     a: Polyhedron, b: Polyhedron, face_a: int, face_b: int, n: Point, fine: float, origin: Point,
-    room: Floats, spots: Records, first: int,
+    work: Floats, spots: Records, first: int,
 ) -> None:  # fmt: skip
     """The slots of two faces that look at each other along n, from B to A.
 
     A's face may be a line of two corners or a single one (`smooth_solids.py`).
-    room: a number for each corner of either
+    work: a number for each corner of either
     """
     back, within = (-n[0], -n[1], -n[2]), fine * WITHIN
     own, others = a.corners.shape[0] // 3, b.corners.shape[0] // 3
     normal_a, normal_b = three(a.normals, face_a), three(b.normals, face_b)
     inward = (-normal_a[0], -normal_a[1], -normal_a[2])
     slant_a, slant_b = dot(n, inward), dot(n, normal_b)
-    looks_a, looks_b = room[:own], room[own : own + others]
+    looks_a, looks_b = work[:own], work[own : own + others]
     _mark_corners(a, back, looks_a)
     _mark_corners(b, n, looks_b)
     for i in range(own):
@@ -131,17 +131,19 @@ def _parts(shape: Polyhedron, n: Point, level: float, most: float, hint: int) ->
 
 
 @inlined
-def best_axis(a: Polyhedron, b: Polyhedron, apart: Apart, fine: float, room: Floats) -> Point:
+def best_axis(
+    a: Polyhedron, b: Polyhedron, separation: Separation, fine: float, work: Floats
+) -> Point:
     """Unit normal from B to A of the axis that parts them best.
 
     Along n two that are `gap` apart along `way` are parted by no more than gap n . way.
     """
     tie, better = fine * TIE, fine * BETTER
-    gap = apart.gap if apart.gap > tie else math.inf
+    gap = separation.gap if separation.gap > tie else math.inf
     best, normal, hint = -math.inf, (0.0, 0.0, 1.0), integer(0)
     for f in range(b.levels.shape[0]):
         n = three(b.normals, f)
-        if gap < math.inf and gap * dot(n, apart.way) < best:
+        if gap < math.inf and gap * dot(n, separation.way) < best:
             continue
         s, hint = _parts(a, n, b.levels[f], best + tie, hint)
         if s > best + tie:
@@ -150,7 +152,7 @@ def best_axis(a: Polyhedron, b: Polyhedron, apart: Apart, fine: float, room: Flo
     for f in range(a.levels.shape[0]):
         x, y, z = three(a.normals, f)
         n = (-x, -y, -z)
-        if gap < math.inf and gap * dot(n, apart.way) < best:
+        if gap < math.inf and gap * dot(n, separation.way) < best:
             continue
         s, hint = _parts(b, (x, y, z), a.levels[f], others, hint)
         if s > others:
@@ -158,12 +160,12 @@ def best_axis(a: Polyhedron, b: Polyhedron, apart: Apart, fine: float, room: Flo
     if gap <= best + tie:  # no edges part them better
         return normal
     reach = gap if gap < math.inf else max(-best, 0.0)
-    return _edge_axis(a, b, best + tie, normal, reach + fine * WITHIN, room)
+    return _edge_axis(a, b, best + tie, normal, reach + fine * WITHIN, work)
 
 
 @inlined
 def _edge_axis(
-    a: Polyhedron, b: Polyhedron, others: float, normal: Point, reach: float, room: Floats
+    a: Polyhedron, b: Polyhedron, others: float, normal: Point, reach: float, work: Floats
 ) -> Point:
     """The best axis, where two edges may part the polyhedra better than any face.
 
@@ -173,16 +175,28 @@ def _edge_axis(
 
     others: by how much any other axis must part them to be better [m]
     reach: how near to each other those edges come, at most [m]
-    room: eleven numbers for each edge of B
+    work: eleven numbers for each edge of B
     """
     face, most = normal, b.edges.shape[0] // 4
     above = -_least(b, (-face[0], -face[1], -face[2])) + reach
     below = _least(a, face) - reach
     # B's edges that may be it: their numbers, where they lead, and the normals of their faces
-    number, crosses = room[:most], room[most : 2 * most]
-    vx, vy, vz = room[2 * most : 3 * most], room[3 * most : 4 * most], room[4 * most : 5 * most]
-    lx, ly, lz = room[5 * most : 6 * most], room[6 * most : 7 * most], room[7 * most : 8 * most]
-    rx, ry, rz = room[8 * most : 9 * most], room[9 * most : 10 * most], room[10 * most : 11 * most]
+    number, crosses = work[:most], work[most : 2 * most]
+    vx, vy, vz = (
+        work[2 * most : 3 * most],
+        work[3 * most : 4 * most],
+        work[4 * most : 5 * most],
+    )
+    lx, ly, lz = (
+        work[5 * most : 6 * most],
+        work[6 * most : 7 * most],
+        work[7 * most : 8 * most],
+    )
+    rx, ry, rz = (
+        work[8 * most : 9 * most],
+        work[9 * most : 10 * most],
+        work[10 * most : 11 * most],
+    )
     count = 0
     for j in range(0, b.edges.shape[0], 4):
         r, s = three(b.corners, int(b.edges[j])), three(b.corners, int(b.edges[j + 1]))

@@ -31,7 +31,7 @@ from dynenvs.memory.records import BLOCK_FIELD, BOX, CONE_GEOM, CONVEX, CYLINDER
 
 ROUNDS = 12
 OUT = 1e-3  # how far apart solids are moved, relative to the smooth one's least size
-SETTLED = 1e-10  # change of a direction that is none
+CONVERGED = 1e-10  # change of a direction that is none
 ALIKE = 0.99  # cosine with a face's normal from which that is tried
 EXACT = 1e-14  # relative: what rounding makes of a distance
 
@@ -77,7 +77,7 @@ def _settled(pair: Any, a: Any, b: Any, hulls: Floats, n: Point, apart_: float) 
             break
         change = minus(then, n)
         n = then
-        if dot(change, change) < SETTLED * SETTLED:
+        if dot(change, change) < CONVERGED * CONVERGED:
             break
     return n
 

@@ -61,7 +61,7 @@ class Patch(NamedTuple):
 @kernel
 def patch(
     kind: int, shape: Any, hulls: Floats, at: int, n: Point, toward: Point, origin: Point,
-    room: Floats,
+    work: Floats,
 ) -> Patch:  # fmt: skip
     """What of a solid, placed in the world, faces the unit vector n.
 
@@ -73,16 +73,16 @@ def patch(
         n: out of it, to the other one.
         toward: the other one's centre, from its own [m].
         origin: of all coordinates.
-        room: for the patch.
+        work: for the patch.
     """
     # Of a polyhedron: the face that looks most along n
     if kind in (BOX, CONVEX, BLOCK_FIELD):
         scale = point(shape.half) if kind != CONVEX else (1.0, 1.0, 1.0)
-        own = placed(open_polyhedron(hulls, at), shape, scale, origin, room)
+        own = placed(open_polyhedron(hulls, at), shape, scale, origin, work)
         single, outermost = _single_corner(own, n)
         return Patch(own, facing(own, n), single, outermost, 0.0, 0.0, origin, 0.0, 0.0)
     # Of round things: the corners of what looks along n, and how it bends there
-    center, corners = minus(point(shape.center), origin), room[: 3 * RIM]
+    center, corners = minus(point(shape.center), origin), work[: 3 * RIM]
     axis = column(shape.R, 2)
     rises = dot(axis, n)
     count, single, first, normal, bends = 1, True, True, n, (0.0, 0.0)
@@ -120,7 +120,7 @@ def patch(
     else:
         ball = shape.half[0]
         _write(corners, 0, along(center, ball, n))
-    own = _flat(room, count, normal)
+    own = _flat(work, count, normal)
     outermost = three(corners, 0 if first else 1)
     return Patch(own, 0, single, outermost, bends[0], bends[1], middle, broad, ball)
 
@@ -167,17 +167,17 @@ def _write_rim(corners: Floats, center: Point, radius: float, radial: Point, up:
 
 
 @inlined
-def _flat(room: Floats, count: int, normal: Point) -> Polyhedron:
-    """A polyhedron of one face, whose corners are the first in `room`; it has no edges."""
+def _flat(work: Floats, count: int, normal: Point) -> Polyhedron:
+    """A polyhedron of one face, whose corners are the first in `work`; it has no edges."""
     at = 3 * RIM
-    normals, levels = room[at : at + 3], room[at + 3 : at + 4]
-    firsts, loops = room[at + 4 : at + 6], room[at + 6 : at + 6 + count]
+    normals, levels = work[at : at + 3], work[at + 3 : at + 4]
+    firsts, loops = work[at + 4 : at + 6], work[at + 6 : at + 6 + count]
     normals[0], normals[1], normals[2] = normal
-    levels[0] = dot(normal, three(room, 0))
+    levels[0] = dot(normal, three(work, 0))
     firsts[0], firsts[1] = 0.0, float(count)
     for k in range(count):
         loops[k] = float(k)
-    return Polyhedron(room[: 3 * count], normals, levels, firsts, loops, room[:0])
+    return Polyhedron(work[: 3 * count], normals, levels, firsts, loops, work[:0])
 
 
 @inlined

@@ -42,14 +42,14 @@ def open_polyhedron(hulls: Floats, at: int) -> Polyhedron:
 
 
 @inlined
-def placed(own: Polyhedron, shape: Any, scale: Point, origin: Point, room: Floats) -> Polyhedron:
+def placed(own: Polyhedron, shape: Any, scale: Point, origin: Point, work: Floats) -> Polyhedron:
     """A polyhedron in the world: corners from `origin` on, in the world's axes.
 
     scale: of its own axes (half edges of a box, whose polyhedron is a cube)
-    room: for its corners, normals and levels
+    work: for its corners, normals and levels
     """
     v, f = own.corners.shape[0], own.normals.shape[0]
-    corners, normals, levels = room[:v], room[v : v + f], room[v + f : v + f + f // 3]
+    corners, normals, levels = work[:v], work[v : v + f], work[v + f : v + f + f // 3]
     R, c = shape.R, shape.center
     x0, y0, z0 = c[0] - origin[0], c[1] - origin[1], c[2] - origin[2]
     for i in range(0, v, 3):

@@ -87,9 +87,9 @@ def _on_face(spot: Any, p: Point, hull: Polyhedron, f: int, radius: float) -> No
 
 @inlined
 def capsule_hull(
-    pair: Any, a: Any, b: Any, hull: Polyhedron, room: Floats, spots: Records, first: int
+    pair: Any, a: Any, b: Any, hull: Polyhedron, work: Floats, spots: Records, first: int
 ) -> None:
-    """All slots, see above; they come discarded.  room: a number for each corner."""
+    """All slots, see above; they come discarded.  work: a number for each corner."""
     radius, length = pair.size_a[0], pair.size_a[1]
     p = into(b, point(a.center))
     axis = column(a.R, 2)
@@ -100,9 +100,9 @@ def capsule_hull(
         _ball(spots[first + k], along(p, at, u), hull, radius)
         out_of(b, spots[first + k])
     corners = hull.corners.shape[0] // 3
-    _mark_corners(hull, p, u, length, room)
+    _mark_corners(hull, p, u, length, work)
     for k in range(corners):
-        if room[k] > 0.0:
+        if work[k] > 0.0:
             corner = three(hull.corners, k)
             spot = spots[first + 2 + k]
             part(spot, along(p, place_on(corner, p, u), u), corner, radius, 0.0, UP)
@@ -131,23 +131,23 @@ def _within(hull: Polyhedron, p: Point, u: Point, l: float) -> tuple[bool, float
 
 
 @inlined
-def _mark_corners(hull: Polyhedron, p: Point, u: Point, length: float, room: Floats) -> None:
+def _mark_corners(hull: Polyhedron, p: Point, u: Point, length: float, work: Floats) -> None:
     """Mark the corners that are the hull's nearest point to the axis between its ends.
 
     Those where the way to the axis leads away from every edge that meets there.
     """
     for k in range(hull.corners.shape[0] // 3):
         s = place_on(three(hull.corners, k), p, u)
-        room[k] = 1.0 if abs(s) < length - WITHIN else 0.0
+        work[k] = 1.0 if abs(s) < length - WITHIN else 0.0
     for e in range(0, hull.edges.shape[0], 4):
         i, j = int(hull.edges[e]), int(hull.edges[e + 1])
         c, d = three(hull.corners, i), three(hull.corners, j)
         way = minus(d, c)
         slack = WITHIN * math.sqrt(dot(way, way))
         if dot(minus(along(p, place_on(c, p, u), u), c), way) > slack:
-            room[i] = 0.0
+            work[i] = 0.0
         if dot(minus(along(p, place_on(d, p, u), u), d), way) < -slack:
-            room[j] = 0.0
+            work[j] = 0.0
 
 
 @inlined

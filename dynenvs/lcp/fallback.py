@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynenvs.jit.compiled import apart
+from dynenvs.jit.compiled import unit
 from dynenvs.lcp.interior_point import interior_point
 from dynenvs.lcp.principal_pivoting import principal_pivoting
 from dynenvs.lcp.workspace import (
@@ -22,8 +22,8 @@ from dynenvs.lcp.workspace import (
 ITERATIONS = 60
 
 
-@apart(seconds=3)
-def solve_in_reserve(
+@unit(seconds=3)
+def solve_by_fallback(
     matrices: Vector, vectors: Vector, integers: Integers, size: int, pivoting: int
 ) -> int:
     """Solve the scaled problem of a workspace into its TRIAL and BASIS; returns the pivots.
