@@ -14,7 +14,7 @@ from dynenvs.dynamics.energy import totals
 from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.jacobians import frames
 from dynenvs.dynamics.rnea import bias_force, rnea
-from dynenvs.memory.views import raw
+from dynenvs.jit.views import raw
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import free, revolute
 from dynenvs.model.validation import borrow

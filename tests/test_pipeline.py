@@ -10,9 +10,9 @@ import pytest
 
 from dynenvs.envs.robots import planar_humanoid
 from dynenvs.jit.compiled import kernel, unit
+from dynenvs.jit.views import unowned
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.memory.layout import Bytes, Floats, Ints, open_work
-from dynenvs.memory.views import unowned
 from dynenvs.simd.trigonometry import sines_cosines
 from dynenvs.simd.vectors import WIDTH, add_multiple, add_outer
 from dynenvs.simulation.inverse import inverse_dynamics

@@ -18,6 +18,7 @@ momentum alone only together.
 from __future__ import annotations
 
 from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.views import words
 from dynenvs.kinematics.rotation import rotate, rotate_quaternion, rotation_vector
 from dynenvs.kinematics.spatial import inertia_times
 from dynenvs.kinematics.triples import (
@@ -37,7 +38,6 @@ from dynenvs.kinematics.triples import (
     within,
 )
 from dynenvs.memory.layout import Floats, WorkView, WorldView
-from dynenvs.memory.views import words
 
 NEWTON_STEPS = 20
 ROUNDING = 1e-16  # relative change of the velocity, below which it is found

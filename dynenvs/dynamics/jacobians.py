@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dynenvs.jit.compiled import entry
+from dynenvs.jit.views import raw, vector
 from dynenvs.kinematics.poses import add_point_row, point_bias_acceleration, update_kinematics
 from dynenvs.memory.layout import (
     Bytes,
@@ -19,7 +20,6 @@ from dynenvs.memory.layout import (
     open_work,
     open_world,
 )
-from dynenvs.memory.views import raw, vector
 from dynenvs.model.model import Model
 from dynenvs.model.validation import borrow, finite_vector
 

@@ -113,10 +113,9 @@ def import_all() -> None:
 
 def make_object(name: str, folder: str) -> None:
     """Machine code of a unit, in a file of the folder."""
-    import llvmlite.binding as llvm
-
     from dynenvs.jit.compiled import units
     from dynenvs.jit.compiler import Made
+    from dynenvs.jit.private import llvm
     from dynenvs.jit.shared import shared_code
 
     # A process of its own: it has imported nothing of ours yet

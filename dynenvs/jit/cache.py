@@ -131,8 +131,9 @@ def folder_of(function: Callable[..., Any], compiler: str) -> Path:
 @cache
 def _folder_of(source: Path, compiler: str) -> Path:
     """Folder of the machine code of one module; its date says when it was last of use."""
-    import llvmlite.binding as llvm
     import numba
+
+    from dynenvs.jit.private import llvm
 
     # All that decides machine code besides the sources
     digest = hashlib.sha256(
@@ -140,8 +141,9 @@ def _folder_of(source: Path, compiler: str) -> Path:
             (compiler, numba.__version__, sys.version, llvm.get_host_cpu_name(), *_settings())
         ).encode()
     )
-    # What modules are lowered to is found by its name, not imported (`compiler.py`)
-    for path in sorted(_imported_files(source) | set(_PACKAGE.glob("*/*_lowered.py"))):
+    # The compiler, and what modules are lowered to, are found by their names, not imported
+    compiler_files = {*_PACKAGE.glob("*/*_lowered.py"), *_PACKAGE.glob("jit/*.py")}
+    for path in sorted(_imported_files(source) | compiler_files):
         digest.update(path.relative_to(_PACKAGE).as_posix().encode() + path.read_bytes())
     folder = cache_root() / f"{source.stem}-{digest.hexdigest()[:16]}"
     # Its date says that it is of use
@@ -152,7 +154,7 @@ def _folder_of(source: Path, compiler: str) -> Path:
 
 def _settings() -> tuple[Any, ...]:
     """What numba's own settings change of machine code."""
-    from numba.core import config
+    from numba import config
 
     return config.CPU_NAME, config.CPU_FEATURES, config.OPT, config.BOUNDSCHECK
 

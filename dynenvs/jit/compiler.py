@@ -12,23 +12,19 @@ from functools import cache, cached_property
 from importlib import import_module
 from typing import Any
 
-import llvmlite.binding as llvm
 import numba
-from llvmlite import ir
-from llvmlite.binding import ExecutionEngine
-from numba import types
-from numba.core import cgutils, config
-from numba.core.typing.templates import make_intrinsic_template
+from numba import config, types
 from numba.extending import intrinsic
 
 from dynenvs.jit import compiled
-from dynenvs.jit.handles_lowered import HandleType, handle_type, lower_openers, narrow, point
+from dynenvs.jit.handles_lowered import HandleType, handle_type, lower_openers, narrow
 from dynenvs.jit.interrupts import is_called_by_compiled_code
 from dynenvs.jit.kinds import ArrayKind, HandleKind, Kind, Number, Record, TupleKind
+from dynenvs.jit.lowering import WORD, point, word
 from dynenvs.jit.plain import OPTIONS, is_plain, plain_kernel
+from dynenvs.jit.private import ExecutionEngine, cgutils, ir, llvm, make_intrinsic_template
 
-LOWERED = ("memory.views", "simd.vectors", "simd.trigonometry", "simulation.progress")
-_WORD = ir.IntType(64)
+LOWERED = ("jit.views", "simd.vectors", "simd.trigonometry", "simulation.progress")
 _NUMBERS = {"q": types.int64, "d": types.float64, "?": types.boolean, "Q": types.uint64}
 _announced: set[str] = set()
 
@@ -198,7 +194,7 @@ def _writer(kind: Kind, begin: int) -> Any:
     @intrinsic
     def put(typing_context: Any, words: Any, value: Any) -> Any:
         def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-            address = builder.add(args[0], ir.Constant(_WORD, begin))
+            address = builder.add(args[0], word(begin))
             row = _Words(context, builder, address)
             row.put(kind, context.cast(builder, args[1], value, wanted))
             return context.get_dummy_value()
@@ -213,11 +209,11 @@ class _Words:
 
     def __init__(self, context: Any, builder: Any, address: Any) -> None:
         self._context, self._builder = context, builder
-        self._row = builder.inttoptr(address, _WORD.as_pointer())
+        self._row = builder.inttoptr(address, WORD.as_pointer())
         self._at = 0
 
     def _next(self) -> Any:
-        place = self._builder.gep(self._row, [ir.Constant(_WORD, self._at)])
+        place = self._builder.gep(self._row, [word(self._at)])
         self._at += 1
         return place
 
@@ -233,8 +229,8 @@ class _Words:
             return point(context, builder, type_of_kind(kind), words[0], words[1:])
         if isinstance(kind, HandleKind):
             made = cgutils.create_struct_proxy(type_of_kind(kind))(context, builder)
-            for name, word in zip(kind.handle.buffers, words, strict=True):
-                setattr(made, name, word)
+            for name, address in zip(kind.handle.buffers, words, strict=True):
+                setattr(made, name, address)
             return made._getvalue()
         if isinstance(kind, Record):
             return builder.inttoptr(words[0], context.get_value_type(type_of_kind(kind)))
@@ -242,7 +238,7 @@ class _Words:
         if kind.letter == "d":
             return builder.bitcast(words[0], ir.DoubleType())
         if kind.letter == "?":
-            return builder.icmp_signed("!=", words[0], ir.Constant(_WORD, 0))
+            return builder.icmp_signed("!=", words[0], word(0))
         return words[0]
 
     def put(self, kind: Kind, value: Any) -> None:
@@ -254,9 +250,9 @@ class _Words:
             return
         assert isinstance(kind, Number)
         if kind.letter == "d":
-            value = builder.bitcast(value, _WORD)
+            value = builder.bitcast(value, WORD)
         elif kind.letter == "?":
-            value = builder.zext(value, _WORD)
+            value = builder.zext(value, WORD)
         builder.store(value, self._next())
 
 
@@ -278,7 +274,7 @@ def _caller(unit: compiled.InnerUnit) -> Any:
 
         def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
             module = builder.module
-            cell = module.globals.get(name) or ir.GlobalVariable(module, ir.IntType(64), name)
+            cell = module.globals.get(name) or ir.GlobalVariable(module, WORD, name)
             # The cell's address is known by its name, what it holds only when it runs
             kind = context.call_conv.get_function_type(result, arguments)
             address = builder.inttoptr(builder.load(cell), kind.as_pointer())

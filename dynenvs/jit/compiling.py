@@ -21,7 +21,8 @@ from dynenvs.jit.cache import cache_root, is_trusted, is_writable, say
 from dynenvs.jit.compiled import SELDOM, units
 from dynenvs.jit.estimate import DOUBT, LEAST, Speed, left, rounded, shared
 from dynenvs.jit.interrupts import interrupts_kept
-from dynenvs.jit.plain import KNOWN, is_known
+from dynenvs.jit.plain import is_known
+from dynenvs.jit.private import KNOWN
 from dynenvs.jit.turns import WORLDS, compiles_elsewhere, help_another, turn_to_compile
 
 ANNOUNCED = 3.0  # seconds; what takes less is not worth a word

@@ -5,11 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numba
-from llvmlite import ir
-from numba import types
-from numba.core import cgutils
-from numba.core.errors import TypingError
-from numba.core.typing.templates import AttributeTemplate
+from numba import TypingError, types
 from numba.extending import (
     NativeValue,
     infer_getattr,
@@ -21,11 +17,10 @@ from numba.extending import (
     typeof_impl,
     unbox,
 )
-from numba.np.arrayobj import make_array
 
 from dynenvs.jit.handles import Array, Handle, Nested, kinds, no_array, openers
-
-_WORD = ir.IntType(64)
+from dynenvs.jit.lowering import WORD, address_of, point, word
+from dynenvs.jit.private import AttributeTemplate, cgutils
 
 
 def type_of(entry: Array) -> Any:
@@ -65,8 +60,7 @@ def _lower_opener(kind: type[Handle], open_handle: Any) -> None:
                     cgutils.create_struct_proxy(source)(context, builder, value), name
                 )
             else:
-                data = make_array(source)(context, builder, value).data
-                address = builder.ptrtoint(data, _WORD)
+                address = address_of(context, builder, source, value)
             setattr(made, name, address)
         return made._getvalue()
 
@@ -115,7 +109,7 @@ def _unbox(handle: HandleType, value: Any, context: Any) -> NativeValue:
 class _HandleAttributes(AttributeTemplate):
     key = HandleType
 
-    def generic_resolve(self, handle: HandleType, name: str) -> Any:  # type: ignore[override]
+    def generic_resolve(self, handle: HandleType, name: str) -> Any:
         entry = getattr(handle.kind, name, None)
         if isinstance(entry, Array):
             return type_of(entry)
@@ -145,25 +139,6 @@ def narrow(context: Any, builder: Any, value: Any, given: HandleType, wanted: Ha
     return made._getvalue()
 
 
-def point(context: Any, builder: Any, kind: Any, address: Any, shape: list[Any]) -> Any:
-    """LLVM code for an array of numba's type `kind` that points to an address and owns nothing."""
-    made = make_array(kind)(context, builder)
-    size = _word(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
-    made.data = builder.inttoptr(address, made.data.type)
-    strides = [size]
-    for length in reversed(shape[1:]):
-        strides.insert(0, builder.mul(length, strides[0]))
-    made.shape = cgutils.pack_array(builder, shape)
-    made.strides = cgutils.pack_array(builder, strides)
-    made.itemsize = size
-    made.nitems = shape[0]
-    for length in shape[1:]:
-        made.nitems = builder.mul(made.nitems, length)
-    made.meminfo = cgutils.get_null_value(made.meminfo.type)
-    made.parent = cgutils.get_null_value(made.parent.type)
-    return made._getvalue()
-
-
 class _Header:
     """LLVM code that reads a header; its numbers never change while a kernel runs."""
 
@@ -180,7 +155,7 @@ class _Header:
 
     def _load(self, offset: int) -> Any:
         address = self.builder.add(self.address, _word(offset))
-        value = self.builder.load(self.builder.inttoptr(address, _WORD.as_pointer()))
+        value = self.builder.load(self.builder.inttoptr(address, WORD.as_pointer()))
         value.set_metadata("invariant.load", self.builder.module.add_metadata([]))
         return value
 
@@ -217,5 +192,5 @@ class _Number:
 def _word(value: Any) -> Any:
     """A number as LLVM sees it."""
     if isinstance(value, int):
-        return ir.Constant(_WORD, value)
+        return word(value)
     return value.value if isinstance(value, _Number) else value

@@ -13,15 +13,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from numba.core.caching import (
+from dynenvs.files import written_whole
+from dynenvs.jit.cache import cache_root, folder_of, is_own, mark, say
+from dynenvs.jit.private import (
     CompileResultCacheImpl,
     FunctionCache,
     IndexDataCacheFile,
     _CacheLocator,
 )
-
-from dynenvs.files import written_whole
-from dynenvs.jit.cache import cache_root, folder_of, is_own, mark, say
 
 _DIGEST = hashlib.sha256
 _LENGTH = _DIGEST().digest_size  # [bytes]

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import binding as llvm
-from numba.core.codegen import JITCodeLibrary
-from numba.core.environment import lookup_environment
+from dynenvs.jit.private import JITCodeLibrary, llvm, lookup_environment
 
 
 class Part(JITCodeLibrary):
     """A function for units to link: no machine code, no wrappers."""
+
+    _shared_module: Any
 
     def finalize(self) -> None:
         """Let units drop their copies of what they have inlined or do not need."""
@@ -48,6 +48,8 @@ class _Alone:
 
 class Unit(JITCodeLibrary):
     """A function with all parts that it needs: machine code that can run."""
+
+    _linking_libraries: list[Any]
 
     def finalize(self) -> None:
         """Link, optimise, and make machine code."""

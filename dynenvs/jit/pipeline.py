@@ -9,16 +9,20 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from numba import types
-from numba.core import sigutils
-from numba.core.compiler import CompilerBase, DefaultPassBuilder, Flags
-from numba.core.compiler_machinery import register_pass
-from numba.core.registry import CPUDispatcher
-from numba.core.typed_passes import NativeLowering
 
 from dynenvs.jit.cache import is_trusted
 from dynenvs.jit.interrupts import interrupts_kept
 from dynenvs.jit.kernel_cache import KernelCache
 from dynenvs.jit.linking import Part, Unit
+from dynenvs.jit.private import (
+    CompilerBase,
+    CPUDispatcher,
+    DefaultPassBuilder,
+    Flags,
+    NativeLowering,
+    register_pass,
+    sigutils,
+)
 from dynenvs.jit.turns import turn_to_compile
 
 
@@ -84,7 +88,8 @@ class _Flags(Flags):
 
     def values(self) -> dict[str, Any]:
         """All options and their values."""
-        return self._DEFAULTS | self._values
+        values: dict[str, Any] = self._DEFAULTS | self._values
+        return values
 
     def __hash__(self) -> int:
         return self._HASH

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import config
+from numba import config
 
 from dynenvs.jit.cache import folder_of, is_writable, mark
+from dynenvs.jit.private import KNOWN
 
-KNOWN = (0, 68)  # the version of numba that `pipeline.py` and `library.py` are made for
 OPTIONS: dict[str, Any] = {"error_model": "numpy", "nogil": True}
 
 

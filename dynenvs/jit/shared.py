@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import llvmlite.binding as llvm
-from numba.core.compiler_machinery import register_pass
-from numba.core.registry import CPUDispatcher
-from numba.core.typed_passes import NativeLowering
-
 from dynenvs.jit.linking import Unit
 from dynenvs.jit.pipeline import UnitCompiler
 from dynenvs.jit.plain import OPTIONS
+from dynenvs.jit.private import CPUDispatcher, NativeLowering, llvm, register_pass
 
 _made: list[Any] = []  # the last code that was lowered
 

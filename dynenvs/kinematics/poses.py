@@ -10,12 +10,12 @@ from __future__ import annotations
 from typing import Annotated
 
 from dynenvs.jit.compiled import entry, inlined, kernel
+from dynenvs.jit.views import copy_words, raw
 from dynenvs.kinematics.joints import joint_axes, place_body, place_in_plane, turn_joints
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.spatial import add_cross_motion
 from dynenvs.memory.layout import Floats, ModelView, Records, WorkView, WorldView
 from dynenvs.memory.records import FIXED, FREE, POSE
-from dynenvs.memory.views import copy_words, raw
 
 
 @entry

@@ -37,6 +37,7 @@ from numpy.typing import NDArray
 
 from dynenvs.jit.compiled import inlined
 from dynenvs.jit.handles import Handle, array, lay_out, nested, number_arrays, opener
+from dynenvs.jit.views import raw, vector
 from dynenvs.lcp.workspace import Workspace as LcpWorkspace
 from dynenvs.lcp.workspace import unpack_workspace, workspace_size
 from dynenvs.memory.records import (
@@ -74,7 +75,6 @@ from dynenvs.memory.records import (
     VARIABLE,
 )
 from dynenvs.memory.sparse_view import SparseView
-from dynenvs.memory.views import raw, vector
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]

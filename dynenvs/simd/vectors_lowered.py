@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
+from dynenvs.jit.lowering import fields_of, gathered, loop, registers, word
 from dynenvs.simd.vectors import WIDTH, add_multiple, add_outer
 
 
@@ -27,7 +26,7 @@ def _make(rows: int) -> Any:
         factor: Any,
     ) -> Any:
         def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
-            word, block = ir.IntType(64), ir.VectorType(ir.DoubleType(), WIDTH)
+            block = registers(WIDTH)
             first, columns = _row(context, builder, sig.args[0], values[0], values[1])
             z_row, _ = _row(context, builder, sig.args[2], values[2], values[3])
             targets, factors = [first], [values[6]]
@@ -35,12 +34,11 @@ def _make(rows: int) -> Any:
                 targets.append(builder.gep(targets[-1], [columns]))
             if rows > 1:
                 for i in range(rows):
-                    at = builder.gep(z_row, [builder.add(values[1], ir.Constant(word, i))])
+                    at = builder.gep(z_row, [builder.add(values[1], word(i))])
                     factors.append(builder.fmul(values[6], builder.load(at)))
                 factors = factors[1:]
-            factors = [_repeat(builder, block, factor) for factor in factors]
-            step = ir.Constant(word, WIDTH)
-            with cgutils.for_range_slice(builder, values[4], values[5], step, word) as (c, _):
+            factors = [gathered(builder, block, [factor] * WIDTH) for factor in factors]
+            with loop(builder, values[4], values[5], WIDTH) as (c, _):
                 z = builder.load(_at(builder, block, z_row, c), align=8)
                 for target, factor in zip(targets, factors, strict=True):
                     at = _at(builder, block, target, c)
@@ -48,15 +46,15 @@ def _make(rows: int) -> Any:
                     builder.store(builder.fadd(x, builder.fmul(factor, z)), at, align=8)
             return context.get_dummy_value()
 
-        word = types.int64
-        return types.void(matrix, word, source, word, word, word, types.float64), generate
+        whole = types.int64
+        return types.void(matrix, whole, source, whole, whole, whole, types.float64), generate
 
     return add
 
 
 def _row(context: Any, builder: Any, kind: Any, value: Any, row: Any) -> tuple[Any, Any]:
     """Address of the first entry of an array's row, and the number of its columns."""
-    array = context.make_array(kind)(context, builder, value)
+    array = fields_of(context, builder, kind, value)
     columns = builder.extract_value(array.shape, 1)
     return builder.gep(array.data, [builder.mul(row, columns)]), columns
 
@@ -64,14 +62,6 @@ def _row(context: Any, builder: Any, kind: Any, value: Any, row: Any) -> tuple[A
 def _at(builder: Any, block: Any, row: Any, column: Any) -> Any:
     """Address of the block at entry `column` of a row."""
     return builder.bitcast(builder.gep(row, [column]), block.as_pointer())
-
-
-def _repeat(builder: Any, block: Any, value: Any) -> Any:
-    """A vector of equal entries."""
-    repeated = ir.Constant(block, ir.Undefined)
-    for lane in range(block.count):
-        repeated = builder.insert_element(repeated, value, ir.Constant(ir.IntType(64), lane))
-    return repeated
 
 
 _one_row: Any = _make(1)

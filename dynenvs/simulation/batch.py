@@ -8,6 +8,7 @@ import numpy as np
 
 from dynenvs.contact.detection.detect import measure_own_gaps, place
 from dynenvs.jit.compiled import entry, inlined, kernel, unit
+from dynenvs.jit.views import copy_words, unowned, vector
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.triples import cross, entries
@@ -23,7 +24,6 @@ from dynenvs.memory.layout import (
     open_state,
     open_world,
 )
-from dynenvs.memory.views import copy_words, unowned, vector
 from dynenvs.simulation.controls import is_finite
 from dynenvs.simulation.progress import APART, claim, leave
 from dynenvs.simulation.timestep import DONE, STEP_FAILED, STEP_FULL, step_unit

@@ -5,18 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from numba import types
-from numba.core.typing.templates import Signature
 from numba.extending import intrinsic, overload
-from numba.np.arrayobj import make_array
 
+from dynenvs.jit.lowering import fields_of
 from dynenvs.simulation.progress import ENDED, LINE, SPINS, TAKEN, claim, has_left, leave
 
 
 def _atomic(operation: str) -> Any:
     @intrinsic
-    def change(typing_context: Any, words: Any, at: Any, value: Any) -> tuple[Signature, Any]:
+    def change(typing_context: Any, words: Any, at: Any, value: Any) -> tuple[Any, Any]:
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            array = make_array(signature.args[0])(context, builder, args[0])
+            array = fields_of(context, builder, signature.args[0], args[0])
             place = builder.gep(array.data, [args[1]])
             return builder.atomic_rmw(operation, place, args[2], "acq_rel")
 
@@ -26,9 +25,9 @@ def _atomic(operation: str) -> Any:
 
 
 @intrinsic
-def _read(typing_context: Any, words: Any, at: Any) -> tuple[Signature, Any]:
+def _read(typing_context: Any, words: Any, at: Any) -> tuple[Any, Any]:
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array = make_array(signature.args[0])(context, builder, args[0])
+        array = fields_of(context, builder, signature.args[0], args[0])
         return builder.load_atomic(builder.gep(array.data, [args[1]]), "acquire", 8)
 
     return types.int64(words, types.int64), generate

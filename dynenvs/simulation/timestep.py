@@ -31,12 +31,12 @@ from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.contact.sparse.project import project_sparse
 from dynenvs.dynamics.servos import CONVERGED, update_limits
 from dynenvs.jit.compiled import entry, inlined, kernel, unit
+from dynenvs.jit.views import unowned
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import copy_poses, update_poses, update_velocities
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
 from dynenvs.memory.layout import Floats, ModelView, StateView, WorldView
 from dynenvs.memory.records import INELASTIC, MIDPOINT, SWING
-from dynenvs.memory.views import unowned
 from dynenvs.simulation.free_motion import free_motion
 from dynenvs.simulation.midpoint import (
     ARRIVED,

@@ -12,9 +12,9 @@ import numpy as np
 
 from dynenvs.envs.core.table import BatchView
 from dynenvs.jit.compiled import inlined
+from dynenvs.jit.views import matrix, vector
 from dynenvs.memory.layout import Floats, Records
 from dynenvs.memory.records import record_type
-from dynenvs.memory.views import matrix, vector
 
 MOST_DELAY = 8  # control steps by which an action may act late
 ROUND = MOST_DELAY + 1  # actions that are remembered

@@ -34,6 +34,7 @@ from dynenvs.envs.core.records import SOLVED, SOLVED_BYTES
 from dynenvs.envs.core.starts import begin_elsewhere, has_starts
 from dynenvs.envs.core.table import BatchView, open_batch
 from dynenvs.jit.compiled import inlined
+from dynenvs.jit.views import copy_words, raw, unowned, vector
 from dynenvs.memory.layout import (
     Bytes,
     Floats,
@@ -44,7 +45,6 @@ from dynenvs.memory.layout import (
     open_model,
     open_world,
 )
-from dynenvs.memory.views import copy_words, raw, unowned, vector
 from dynenvs.simulation.batch import hold_torques
 from dynenvs.simulation.progress import APART, claim, leave
 from dynenvs.simulation.timestep import DONE, STEP_FULL

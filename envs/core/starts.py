@@ -21,11 +21,11 @@ from dynenvs.envs.core.table import BatchView
 from dynenvs.files import written_whole
 from dynenvs.jit.compiled import inlined
 from dynenvs.jit.handles import place_number
+from dynenvs.jit.views import copy_words, vector
 from dynenvs.memory.bounds import check_states
 from dynenvs.memory.layout import Bytes, Floats, ModelView, StateView
 from dynenvs.memory.origin import check_origin, this
 from dynenvs.memory.records import STATUS, record_type
-from dynenvs.memory.views import copy_words, vector
 from dynenvs.model.model import Model
 from dynenvs.model.validation import mend_lists
 from dynenvs.simulation.rng import uniform

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.jit.compiled import inlined
+from dynenvs.jit.views import borrow
 from dynenvs.memory.layout import Bytes, Floats, Ints
-from dynenvs.memory.views import borrow
 
 
 class BatchView(NamedTuple):

@@ -10,8 +10,8 @@ from dynenvs.envs.legged.object_placing import write_objects
 from dynenvs.envs.legged.object_records import FREE_Q
 from dynenvs.envs.legged.records import OWN_INFO, ROOT
 from dynenvs.jit.compiled import inlined
+from dynenvs.jit.views import matrix, vector
 from dynenvs.memory.layout import Bytes, StateView
-from dynenvs.memory.views import matrix, vector
 
 
 @inlined

@@ -22,8 +22,8 @@ from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.task import MujocoTask, NormalVelocities
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 from dynenvs.jit.compiled import entry, inlined
+from dynenvs.jit.views import vector
 from dynenvs.memory.layout import Bytes, Ints
-from dynenvs.memory.views import vector
 from dynenvs.simd.elementary import hypot
 
 OPTIONS = numbers(

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from dynenvs.jit.compiled import entry, inlined
+from dynenvs.jit.views import unowned, vector
 from dynenvs.kinematics.poses import center_from_origin, update_poses, update_velocities
 from dynenvs.kinematics.triples import (
     Three,
@@ -32,7 +33,6 @@ from dynenvs.memory.layout import (
     open_model,
     open_world,
 )
-from dynenvs.memory.views import unowned, vector
 from dynenvs.simulation.batch import add_wrenches
 from dynenvs.simulation.progress import APART, claim, leave
 

@@ -19,8 +19,8 @@ from dynenvs.envs.mujoco.look import Look, Seen, look_at_worlds, numbers, square
 from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 from dynenvs.jit.compiled import entry, inlined
+from dynenvs.jit.views import vector
 from dynenvs.memory.layout import Bytes, Ints
-from dynenvs.memory.views import vector
 
 OPTIONS = numbers(
     *OBSERVED,

@@ -11,8 +11,8 @@ from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.task import Floats, MujocoTask, NormalVelocities
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 from dynenvs.jit.compiled import entry, inlined
+from dynenvs.jit.views import vector
 from dynenvs.memory.layout import Bytes, Ints
-from dynenvs.memory.views import vector
 from dynenvs.simd.elementary import cos, sin
 
 LOWEST = 1.0  # height of the tip at which the episode ends [m]

@@ -14,9 +14,9 @@ import numpy as np
 
 from dynenvs.envs.mujoco.bodies import Bodies
 from dynenvs.jit.compiled import inlined
+from dynenvs.jit.views import unowned, vector
 from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, open_model, open_state
 from dynenvs.memory.records import record_type
-from dynenvs.memory.views import unowned, vector
 from dynenvs.simulation.progress import claim, leave
 
 MARK = 3  # numbers in a mark

@@ -20,8 +20,8 @@ from dynenvs.envs.mujoco.look import (
 )
 from dynenvs.envs.mujoco.task import Floats, MujocoTask, spread
 from dynenvs.jit.compiled import entry, inlined
+from dynenvs.jit.views import vector
 from dynenvs.memory.layout import Bytes, Ints
-from dynenvs.memory.views import vector
 
 MOST = 10.0  # of observed rates of a robot that must keep upright [m/s, rad/s]
 RUNNER = (

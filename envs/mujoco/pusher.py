@@ -12,8 +12,8 @@ from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.task import Floats, MujocoTask, spread
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 from dynenvs.jit.compiled import entry, inlined
+from dynenvs.jit.views import vector
 from dynenvs.memory.layout import Bytes, Ints
-from dynenvs.memory.views import vector
 
 NEAREST = 0.17  # of the object to its goal at the beginning [m]
 ARM = 7  # joints

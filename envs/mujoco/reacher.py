@@ -21,8 +21,8 @@ from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.task import Floats, MujocoTask, spread
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 from dynenvs.jit.compiled import entry, inlined
+from dynenvs.jit.views import vector
 from dynenvs.memory.layout import Bytes, Ints
-from dynenvs.memory.views import vector
 from dynenvs.simd.elementary import cos, sin
 
 NEAREST = 0.2  # radius of the disc in which the target lies [m]

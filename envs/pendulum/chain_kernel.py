@@ -35,9 +35,9 @@ from dynenvs.envs.core.records import (
 from dynenvs.envs.core.rewards import closeness, effortless
 from dynenvs.envs.robots import chain as robot
 from dynenvs.jit.compiled import entry, inlined
+from dynenvs.jit.views import vector
 from dynenvs.memory.layout import Bytes, Floats, Ints, Records, StateView
 from dynenvs.memory.records import record_type
-from dynenvs.memory.views import vector
 from dynenvs.simd.elementary import cos, hypot, sin
 from dynenvs.simulation.rng import uniform
 

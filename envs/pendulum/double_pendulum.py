@@ -34,9 +34,9 @@ from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.robots import pendulum as robot
 from dynenvs.jit.compiled import entry, inlined
+from dynenvs.jit.views import vector
 from dynenvs.memory.layout import Bytes, Floats, Ints, Records
 from dynenvs.memory.records import record_type
-from dynenvs.memory.views import vector
 from dynenvs.model.model import Model
 from dynenvs.simd.elementary import cos, hypot, sin
 from dynenvs.simulation.rng import uniform

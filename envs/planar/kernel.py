@@ -30,9 +30,9 @@ from dynenvs.envs.core.rewards import closeness, effortless
 from dynenvs.envs.planar.parts import PARTS
 from dynenvs.envs.planar.records import OPTION_FIELDS, OWN_INFO, ROOT, TASK_FIELDS
 from dynenvs.jit.compiled import entry, inlined
+from dynenvs.jit.views import matrix, vector
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Bytes, Floats, Ints, Records
-from dynenvs.memory.views import matrix, vector
 from dynenvs.simulation.rng import uniform
 
 # Error of the speed, relative to the command, that leaves exp(-1): wide enough for a hip that

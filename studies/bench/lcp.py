@@ -13,10 +13,10 @@ import numba
 import numpy as np
 
 from dynenvs.jit.compiled import entry
+from dynenvs.jit.views import matrix, raw, vector
 from dynenvs.lcp.solve import solve
 from dynenvs.lcp.workspace import unpack_workspace, workspace_size
 from dynenvs.memory.layout import Floats, Ints, Matrices, Matrix
-from dynenvs.memory.views import matrix, raw, vector
 from studies.bench.peers import peer
 from studies.bench.race import Case, Maker, Race, Settings, System
 

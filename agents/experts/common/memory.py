@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.jit.compiled import inlined
+from dynenvs.jit.views import vector
 from dynenvs.memory.layout import Bytes, Floats, WorldView, open_model, open_world
-from dynenvs.memory.views import vector
 from dynenvs.model.model import Model
 
 LINE = 64  # bytes: no two threads write to the same line of a cache

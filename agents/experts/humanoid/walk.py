@@ -83,10 +83,10 @@ from dynenvs.agents.experts.humanoid.torso import hold_torso
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import entry, inlined
+from dynenvs.jit.views import raw, vector
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, Records, StateView, WorldView
-from dynenvs.memory.views import raw, vector
 from dynenvs.simd.elementary import cos, sin
 from dynenvs.simulation.progress import claim, leave
 

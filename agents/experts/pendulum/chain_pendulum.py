@@ -37,10 +37,10 @@ from dynenvs.agents.experts.pendulum.estimate import (
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumTask
 from dynenvs.jit.compiled import entry, inlined
+from dynenvs.jit.views import vector
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, Records, StateView, WorldView
-from dynenvs.memory.views import vector
 from dynenvs.simd.elementary import asin, atan2, cos, hypot, sin
 from dynenvs.simulation.progress import claim, leave
 

@@ -39,9 +39,9 @@ from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.pendulum.double_pendulum import DoublePendulumTask
 from dynenvs.jit.compiled import entry, inlined
+from dynenvs.jit.views import vector
 from dynenvs.kinematics.poses import update_kinematics
 from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, Records, WorkView, WorldView
-from dynenvs.memory.views import vector
 from dynenvs.simd.elementary import atan2, tanh
 from dynenvs.simulation.progress import claim, leave
 

@@ -34,6 +34,7 @@ from dynenvs.agents.experts.planar.swing import move_foot
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.jit.compiled import entry, inlined, kernel
+from dynenvs.jit.views import vector
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import (
     Bytes,
@@ -46,7 +47,6 @@ from dynenvs.memory.layout import (
     WorkView,
     WorldView,
 )
-from dynenvs.memory.views import vector
 from dynenvs.simulation.progress import claim, leave
 
 PRESSED = 0.08  # phase from which the load goes forward to a foot's toe

@@ -59,11 +59,11 @@ from dynenvs.agents.experts.quadruped.terrain import (
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.legged.records import ROOT
 from dynenvs.jit.compiled import entry, inlined
+from dynenvs.jit.views import raw, vector
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, Records, WorldView
-from dynenvs.memory.views import raw, vector
 from dynenvs.simulation.progress import claim, leave
 
 LEGS_AT = PLAN.itemsize

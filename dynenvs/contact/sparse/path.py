@@ -37,9 +37,9 @@ from dynenvs.contact.sparse.factor import factorise, substitute
 from dynenvs.contact.sparse.problem import add_pull, predicted_velocity, row_velocity
 from dynenvs.contact.sparse.proximal import assemble, update_velocities
 from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.views import words
 from dynenvs.memory.layout import Floats, Records
 from dynenvs.memory.sparse_view import SparseView
-from dynenvs.memory.views import words
 
 ITERATIONS = 40
 NEAR = 1e-11  # the smaller of each z and w, in the certificate's units, that is near enough

@@ -44,13 +44,13 @@ from dynenvs.contact.sparse.momentum import begin_momentum, restore_momentum
 from dynenvs.contact.sparse.problem import add_pull, row_velocity
 from dynenvs.contact.sparse.proximal import assemble
 from dynenvs.jit.compiled import inlined, unit
+from dynenvs.jit.views import words
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.spatial import dot3
 from dynenvs.memory.layout import Floats, ModelView, WorkView, WorldView
 from dynenvs.memory.records import DRY, HELD, LIMIT, SWING
 from dynenvs.memory.sparse_view import SparseView
-from dynenvs.memory.views import words
 
 STIFF = 1e7  # weight of a row, in units of 1 / g
 PASSES = 2  # of multipliers

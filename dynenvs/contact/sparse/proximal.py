@@ -48,11 +48,11 @@ from dynenvs.contact.sparse.problem import row_velocities, row_velocity
 from dynenvs.contact.sparse.rounding import is_good
 from dynenvs.contact.sparse.sweeps import add_response, sweep
 from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.views import matrix, raw
 from dynenvs.kinematics.triples import Three
 from dynenvs.memory.layout import Floats, Records
 from dynenvs.memory.records import CONE, DRY
 from dynenvs.memory.sparse_view import SparseView
-from dynenvs.memory.views import matrix, raw
 
 POOR = 1e-3  # residual above which a start is worth so little that sweeps come first
 PATIENCE = 4  # Newton's steps of a round in a row that may gain less than half

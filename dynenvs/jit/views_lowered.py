@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 from numba.extending import lower_builtin, type_callable
-from numba.np.arrayobj import make_array
 
-from dynenvs.jit.handles_lowered import point
-from dynenvs.memory.views import borrow, matrix, raw, unowned, vector
+from dynenvs.jit.lowering import address_of, point, without_owner, word
+from dynenvs.jit.views import borrow, matrix, raw, stack, unowned, vector
 
 
-def _borrow(context: Any, builder: Any, result: Any, buffer: Any, start: Any, shape: Any) -> Any:
-    """LLVM code for an array struct of type `result` that points into `buffer`."""
-    address = builder.ptrtoint(buffer.data, ir.IntType(64))
-    return point(context, builder, result, builder.add(address, start), shape)
+def _borrow(context: Any, builder: Any, sig: Any, buffer: Any, start: Any, shape: Any) -> Any:
+    """LLVM code for an array of the signature's result that points into its first argument."""
+    address = builder.add(address_of(context, builder, sig.args[0], buffer), start)
+    return point(context, builder, sig.return_type, address, shape)
 
 
 def _type(function: Any, dimensions: int) -> None:
@@ -36,15 +33,19 @@ def _type(function: Any, dimensions: int) -> None:
             result = types.Array(kind.dtype, 2, "C")
             return result(buffer, types.int64, types.int64, types.int64, kind)
 
-        return of_vector if dimensions == 1 else of_matrix
+        def of_stack(
+            buffer: Any, start: Any, count: Any, rows: Any, columns: Any, kind: Any
+        ) -> Any:
+            result = types.Array(kind.dtype, 3, "C")
+            return result(buffer, *[types.int64] * 4, kind)
+
+        return (of_vector, of_matrix, of_stack)[dimensions - 1]
 
     whole = [types.Integer] * (1 + dimensions)
 
     @lower_builtin(function, types.Array, *whole, types.Any)
     def generate(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-        source = make_array(sig.args[0])(context, builder, args[0])
-        shape = list(args[2 : 2 + dimensions])
-        return _borrow(context, builder, sig.return_type, source, args[1], shape)
+        return _borrow(context, builder, sig, args[0], args[1], args[2 : 2 + dimensions])
 
 
 @type_callable(raw)
@@ -57,9 +58,7 @@ def _type_raw(context: Any) -> Any:
 
 @lower_builtin(raw, types.Array, types.Integer)
 def _raw(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    source = make_array(sig.args[0])(context, builder, args[0])
-    zero = ir.Constant(ir.IntType(64), 0)
-    return _borrow(context, builder, sig.return_type, source, zero, [args[1]])
+    return _borrow(context, builder, sig, args[0], word(0), [args[1]])
 
 
 @type_callable(borrow)
@@ -85,23 +84,9 @@ def _type_unowned(context: Any) -> Any:
 
 @lower_builtin(unowned, types.Any)
 def _unowned(context: Any, builder: Any, sig: Any, args: Any) -> Any:
-    return _without_owner(context, builder, sig.args[0], args[0])
-
-
-def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """LLVM code for the same value, its arrays without owners."""
-    if isinstance(kind, types.Array):
-        array = make_array(kind)(context, builder, value)
-        array.meminfo = cgutils.get_null_value(array.meminfo.type)
-        array.parent = cgutils.get_null_value(array.parent.type)
-        return array._getvalue()
-    if isinstance(kind, types.BaseTuple):
-        parts: Any = kind
-        for k, part in enumerate(parts):
-            item = _without_owner(context, builder, part, builder.extract_value(value, k))
-            value = builder.insert_value(value, item, k)
-    return value
+    return without_owner(context, builder, sig.args[0], args[0])
 
 
 _type(vector, 1)
 _type(matrix, 2)
+_type(stack, 3)

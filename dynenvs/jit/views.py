@@ -2,8 +2,10 @@
 
 Numba counts references of every array that it slices, with an atomic instruction each time; a
 step opens and passes some hundred views.  A window borrows its buffer instead (its meminfo is
-null), so that opening and passing it is free.  It must not outlive the kernel that made it.
-`views_lowered.py` has the code that LLVM makes of the functions here.
+null), so that opening and passing it is free.  It must not outlive the kernel that made it.  Nor
+does it bring errors along, as numba's `reshape` does, in which the folder stands where numba was
+installed: two builds of the library would differ.  `views_lowered.py` has the code that LLVM makes
+of the functions here.
 """
 
 from __future__ import annotations
@@ -17,17 +19,22 @@ from numpy.typing import NDArray
 from dynenvs.jit.compiled import inlined
 
 
-def vector(buffer: NDArray[np.uint8], start: int, rows: int, kind: Any) -> NDArray[Any]:
-    """Elements of dtype `kind` from byte `start` on, shape (rows,)."""
-    return buffer[start : start + rows * np.dtype(kind).itemsize].view(kind)
+def vector(buffer: NDArray[Any], start: int, rows: int, kind: Any) -> NDArray[Any]:
+    """Elements of dtype `kind` from byte `start` of a flat array on, shape (rows,)."""
+    size = rows * np.dtype(kind).itemsize
+    return buffer.view(np.uint8)[start : start + size].view(kind)
 
 
-def matrix(
-    buffer: NDArray[np.uint8], start: int, rows: int, columns: int, kind: Any
-) -> NDArray[Any]:
+def matrix(buffer: NDArray[Any], start: int, rows: int, columns: int, kind: Any) -> NDArray[Any]:
     """Elements of dtype `kind` from byte `start` on, shape (rows, columns), row by row."""
-    size = rows * columns * np.dtype(kind).itemsize
-    return buffer[start : start + size].view(kind).reshape(rows, columns)
+    return vector(buffer, start, rows * columns, kind).reshape(rows, columns)
+
+
+def stack(
+    buffer: NDArray[Any], start: int, count: int, rows: int, columns: int, kind: Any
+) -> NDArray[Any]:
+    """Elements of dtype `kind` from byte `start` on, shape (count, rows, columns)."""
+    return vector(buffer, start, count * rows * columns, kind).reshape(count, rows, columns)
 
 
 def raw(view: NDArray[Any], size: int) -> NDArray[np.uint8]:
