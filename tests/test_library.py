@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import pytest
 
 from dynenvs.jit import build, library
@@ -88,6 +90,28 @@ if __name__ == "__main__":
     assert "6 kernels" in err
     for name in (other.name, f"{other.stem}.h"):
         assert (package / "lib" / name).read_bytes() == (other.parent / name).read_bytes()
+
+
+def paths_in(path: Path) -> list[bytes]:
+    """Names of Python's files with their folders, and this environment's folder, in a file."""
+    content = path.read_bytes()
+    found = re.findall(rb"[\w.+/-]*/[\w.+-]+\.py\b", content)
+    return [*found, *(p for p in (sys.prefix.encode(), numba.__path__[0].encode()) if p in content)]
+
+
+@pytest.mark.thorough
+def test_no_folder_of_the_builders_machine_stands_in_it(package: Path, tmp_path: Path) -> None:
+    """Two builds in two environments are equal byte for byte only then."""
+    other = tmp_path / "with_a_path"
+    other.write_bytes(b"\0x" + numba.__file__.encode() + b"\0")
+    assert paths_in(other)  # what is looked for is found
+    assert paths_in(package / "lib" / library.place().name) == []
+
+
+@pytest.mark.skipif(not library.place().is_file(), reason="this checkout has no compiled core")
+def test_no_folder_stands_in_the_whole_library() -> None:
+    """In CI it is the wheel's, made in an environment of its own."""
+    assert paths_in(library.place()) == []
 
 
 @pytest.mark.thorough

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from dynenvs.jit.compiled import unit
+from dynenvs.jit.views import matrix, stack
 from dynenvs.lcp.interior_point import interior_point
 from dynenvs.lcp.principal_pivoting import principal_pivoting
 from dynenvs.lcp.workspace import (
@@ -34,14 +37,14 @@ def solve_by_fallback(
     # Flat arrays pass an address; here they have their shapes again
     side = vectors.shape[0] // VECTORS
     work = Workspace(
-        matrices.reshape((MATRICES, side, side)),
-        vectors.reshape((VECTORS, side)),
-        integers.reshape((INTEGERS, side)),
+        stack(matrices, 0, MATRICES, side, side, np.float64),
+        matrix(vectors, 0, VECTORS, side, np.float64),
+        matrix(integers, 0, INTEGERS, side, np.int64),
     )
-    matrix, offset = work.matrices[EQUILIBRATED], work.vectors[OFFSET]
+    scaled, offset = work.matrices[EQUILIBRATED], work.vectors[OFFSET]
     trial, basis = work.vectors[TRIAL], work.integers[BASIS]
     if pivoting != 0:
-        _, pivots = principal_pivoting(matrix, offset, size, 100 + 10 * size, trial, basis, work)
+        _, pivots = principal_pivoting(scaled, offset, size, 100 + 10 * size, trial, basis, work)
         return int(pivots)
-    interior_point(matrix, offset, work.vectors[COVER], size, ITERATIONS, trial, basis, work)
+    interior_point(scaled, offset, work.vectors[COVER], size, ITERATIONS, trial, basis, work)
     return 0

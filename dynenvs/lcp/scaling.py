@@ -11,6 +11,7 @@ import math
 import numpy as np
 
 from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.views import vector
 from dynenvs.lcp.dense import add_product
 from dynenvs.lcp.workspace import Integers, Matrix, Vector
 
@@ -121,7 +122,7 @@ def equilibrate(
     A, matrix: shape (>= size, >= size); b, unit, offset: shape (>= size,)
     Returns beta.
     """
-    bits = unit.view(np.int64)
+    bits = vector(unit, 0, size, np.int64)
     # Impulse rows first: cone rows are scaled by them
     for i in range(size):
         if A[i, i] > 0.0:
@@ -149,7 +150,7 @@ def equilibrate(
     # Its largest entry, rounded to a power of two in place
     first = offset[0]
     offset[0] = largest
-    _round_to_power(offset.view(np.int64), 0)
+    _round_to_power(vector(offset, 0, 1, np.int64), 0)
     beta = float(offset[0])
     offset[0] = first
     inverse = 1.0 / beta  # of a power of two: exact

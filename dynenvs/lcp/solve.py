@@ -15,7 +15,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from dynenvs.jit.compiled import entry, inlined, kernel
+from dynenvs.jit.views import raw, vector, words
 from dynenvs.lcp.active_set import solve_active_set
 from dynenvs.lcp.fallback import solve_by_fallback
 from dynenvs.lcp.gauss_seidel import gauss_seidel
@@ -219,9 +222,9 @@ def solve(
             _, count = tableau_lemke(matrix, offset, cover, size, limit, trial, basis, work)
         elif INTERIOR_POINT <= stage <= PRINCIPAL_PIVOTING:
             count = solve_by_fallback(
-                work.matrices.reshape(-1),
-                work.vectors.reshape(-1),
-                work.integers.reshape(-1),
+                words(work.matrices, work.matrices.size),
+                words(work.vectors, work.vectors.size),
+                vector(raw(work.integers, 8 * work.integers.size), 0, work.integers.size, np.int64),
                 size,
                 1 if stage == PRINCIPAL_PIVOTING else 0,
             )

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.views import matrix, stack
 
 Vector = NDArray[np.float64]
 Matrix = Annotated[NDArray[np.float64], 2]
@@ -83,11 +84,10 @@ def unpack_workspace(buffer: Vector, capacity: int) -> Workspace:
     side = capacity + 1
     first = MATRICES * side * side
     second = first + VECTORS * side
-    third = second + INTEGERS * side
     return Workspace(
-        buffer[:first].reshape((MATRICES, side, side)),
-        buffer[first:second].reshape((VECTORS, side)),
-        buffer[second:third].view(np.int64).reshape((INTEGERS, side)),
+        stack(buffer, 0, MATRICES, side, side, np.float64),
+        matrix(buffer, 8 * first, VECTORS, side, np.float64),
+        matrix(buffer, 8 * second, INTEGERS, side, np.int64),
     )
 
 
