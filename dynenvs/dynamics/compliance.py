@@ -33,6 +33,7 @@ def _articulate(w: WorkView) -> None:
     # The inertias alone, without forces
     for i in range(1, w.header[0].nb):
         inertia_matrix(w.body[i], w.body[i].IA)
+    # What a joint lets through is taken out, one coordinate at a time, tips first
     for i in range(w.header[0].nb - 1, 0, -1):
         body = w.bodies[i]
         IA = w.body[i].IA

@@ -68,6 +68,7 @@ def push_tree(w: WorldView, index: int) -> None:
     mass, h = work.mc, work.hc
     note[MASS] = mass
     g = w.header[0].gravity
+    # Gravity acts at the centre of mass; each wrench at its body's
     moment, force = (0.0, 0.0, 0.0), (mass * g[0], mass * g[1], mass * g[2])
     for b in range(index, w.header[0].nb):
         if w.bodies[b].root == index:
@@ -93,6 +94,7 @@ def sum_tree(w: WorkView, index: int, at: int) -> None:
     note = notes(w, index)
     mass = note[MASS]
     zero = (0.0, 0.0, 0.0)
+    # First moment, momenta and inertia about the tree's origin
     h, P, L, diagonal, off = zero, zero, zero, zero, zero
     for b in range(index, w.header[0].nb):
         if w.bodies[b].root == index:

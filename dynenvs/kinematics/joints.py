@@ -71,9 +71,11 @@ def place_in_plane(body: Any, parent: Any, pose: Any, q: Floats) -> None:
     """`place_body` where all turns are about the y axis: the zeros are not worked out."""
     at = body.q_at
     x, z = body.position[0], body.position[2]
+    # The joint's place in the parent, in world axes
     dx = parent.R[0, 0] * x + parent.R[0, 2] * z
     dz = parent.R[2, 0] * x + parent.R[2, 2] * z
     s, c = pose.sine, pose.cosine
+    # R = rest + cos even + sin odd, as in space, of four entries that change
     R, rest, even, odd = pose.R, body.rest, body.even, body.odd
     xx = rest[0, 0] + c * even[0, 0] + s * odd[0, 0]
     xz = rest[0, 2] + c * even[0, 2] + s * odd[0, 2]
@@ -82,6 +84,7 @@ def place_in_plane(body: Any, parent: Any, pose: Any, q: Floats) -> None:
     R[0, 0], R[0, 1], R[0, 2] = xx, 0.0, xz
     R[1, 0], R[1, 1], R[1, 2] = 0.0, 1.0, 0.0
     R[2, 0], R[2, 1], R[2, 2] = zx, 0.0, zz
+    # A slide moves along its own axis; nothing turns its y
     dy = body.position[1]
     if body.joint == PRISMATIC:
         ax, ay, az = body.axis[0], body.axis[1], body.axis[2]

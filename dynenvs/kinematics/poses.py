@@ -50,6 +50,7 @@ def update_velocities(w: WorkView, v: Floats) -> None:
 
     A free joint is three translations and then a turn: its turn sees the velocity after them.
     """
+    # Scratch may hold anything: the world stands still
     world = w.body[0]
     for k in range(6):
         world.v[k] = 0.0
@@ -65,6 +66,7 @@ def update_velocities(w: WorkView, v: Floats) -> None:
             continue
         joint_axes(body, w.pose[i], w.pose[body.root].p, w.S)
         first, last = body.v_at, body.v_at + body.nv
+        # Translations first: the axes of its turn move with them
         if body.joint == FREE:
             _move(work.v, work.c, w.S, v, first, first + 3)
             first += 3

@@ -35,6 +35,7 @@ def _block_problem(
     inner_matrix = work.matrices[BLOCK_MATRIX]
     inner_vector = work.vectors[BLOCK_VECTOR]
     cover = work.vectors[COVER]
+    # Labels may come in any order: the block's variables are listed first
     count = integer(0)
     for i in range(size):
         if block[i] == label:

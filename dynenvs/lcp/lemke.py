@@ -254,6 +254,7 @@ def _start(
     because among equals its perturbation e^i is the smallest); -1 if b >= 0.
     """
     tight = work.integers[TIGHT]
+    # Everything starts at zero but z_0, which is as large as the worst b_i needs
     first = -1
     least = 0.0
     for i in range(size):

@@ -298,6 +298,7 @@ def solve_by(
     matrix, offset = work.matrices[EQUILIBRATED], work.vectors[OFFSET]
     cover, trial = work.vectors[COVER], work.vectors[TRIAL]
     found = work.integers[BASIS]
+    # The scaled problem as the cascade's first stage sees it
     beta = _begin(A, b, n, floor, basis, False, z, work)
     _prepare(A, n, LEMKE, work)
     used = 0
@@ -313,6 +314,7 @@ def solve_by(
         _, used = semismooth_newton(matrix, offset, n, limit, trial, found, work)
     else:
         _, used = interior_point(matrix, offset, cover, n, limit, trial, found, work)
+    # The same certificate for all methods, on the problem as given
     best = _certify_best(A, b, n, beta, False, math.inf, z, basis, work)
     if best <= CERTIFIED_RESIDUAL:
         return CERTIFIED, best, used

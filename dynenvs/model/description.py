@@ -63,6 +63,7 @@ def checked(described: Description) -> Description:
     Raises:
         ModelError: one names a body or joint that is not there, or has the wrong size.
     """
+    # What is fixed to a body must name one
     names = {"world", *(body.name for body in described.bodies)}
     fixed = [(f"site {site.name!r}", site.body) for site in described.sites]
     fixed += [(f"eye {eye.name!r}", eye.body) for eye in described.eyes]
@@ -75,6 +76,7 @@ def checked(described: Description) -> Description:
     moving = [body for body in described.bodies if body.joint.type != "fixed"]
     joints = {body.joint.name or body.name: body.joint for body in moving}
     _check_places(described)
+    # What drives or pulls a joint must name one that moves, with as many gears as it has
     for actuator in described.actuators:
         for name, gear in actuator.gears:
             what = f"actuator {actuator.name!r}"

@@ -71,6 +71,7 @@ def _check_tree(bodies: list[Body], rng: np.random.Generator) -> None:
         worst = int(np.abs(vectors[:, 0]).argmax())
     else:
         worst = int(moved.argmin())
+    # The message names the joint that takes the largest part in the motion
     body = owners[worst]
     raise ModelError(
         f"body {body.name!r}: its {body.joint.type} joint allows a motion that nothing has inertia "
@@ -110,6 +111,7 @@ def mass_matrix(bodies: list[Body], rng: np.random.Generator) -> tuple[Floats, F
             M = M + np.vstack(left).T @ np.vstack(right)
             left.clear()
             right.clear()
+        # As if every axis had the largest moment: what rounding is measured against
         largest = float(np.abs(body.inertia).max())
         sizes = sizes + body.mass * (center**2).sum(axis=0)
         sizes += largest * (frame.turning**2).sum(axis=0)

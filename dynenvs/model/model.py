@@ -308,6 +308,7 @@ class Model:
     def kernel_groups(self) -> tuple[str, ...]:
         """Groups of units (`compiled.unit`) that a step of this model needs."""
         h = self.header
+        # A group is compiled before the first step of a model that has what it is for
         wanted = {
             "step": True,
             "contact": h.nf or h.nlimited or h.ne or h.ndry,

@@ -124,15 +124,18 @@ def collect_contacts(
 
     friction: one of `FRICTION_RULES`
     """
+    # Rules name geoms; from here on they are numbers
     number = {geom.name: i for i, geom in enumerate(geoms)}
     for pair in rules:
         for name in pair - number.keys():
             raise ModelError(f"unknown geom {name!r} in a pair; known geoms: {', '.join(number)}")
     ruled = {_numbers(pair, number): rule for pair, rule in rules.items()}
     first, second = _touching(bodies, geoms, ruled)
+    # Tests take ground last, the simpler of two other shapes first
     kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
     a, b = _ordered(geoms, kinds, first, second)
     coefficients = _coefficients(geoms, a, b, friction)
+    # What a pair's own rule says prevails over what its geoms say
     place = {both: k for k, both in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
     grains: list[PairGrain] = []
     for both, rule in ruled.items():
@@ -141,6 +144,7 @@ def collect_contacts(
             if rule.grain is not None and rule.friction is not None:
                 grains.append(PairGrain(*both, rule.friction, rule.grain))
     _check_restitution(geoms, a, b, coefficients[1])
+    # Round geoms touch in one point each, which needs no slots
     kind_a, kind_b = kinds[a], kinds[b]
     pointwise = np.isin(kind_a, ROUND) & np.isin(kind_b, ROUND)
     if pointwise.sum() > ROUND_PAIRS:  # in large scenes only those that are near may cost anything
@@ -221,6 +225,7 @@ def self_contacts(
     bodies: list[Body], geoms: list[Geom], groups: list[tuple[str, ...]]
 ) -> dict[frozenset[str], PairRule]:
     """Rules of the geoms that may touch others of their own robot: all but those next to it."""
+    # Bodies without geoms do not count: of each the next one above that carries some
     body_of = {geom.name: geom.body for geom in geoms}
     parents = {body.name: body.parent for body in bodies}
     carrying = set(body_of.values())
@@ -237,6 +242,7 @@ def self_contacts(
                 raise ModelError(
                     f"unknown geom {name!r} in self_contact; known geoms: {', '.join(body_of)}"
                 )
+        # Neighbours overlap at their joint by design
         for a, b in itertools.combinations(group, 2):
             one, other = body_of[a], body_of[b]
             if one != other and above.get(one) != other and above.get(other) != one:

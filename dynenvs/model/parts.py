@@ -225,6 +225,7 @@ class Joint:
         if self.type not in JOINT_TYPES:
             choices = ", ".join(JOINT_TYPES)
             raise ModelError(f"{name}: unknown joint type {self.type!r}; choose from: {choices}")
+        # Stops in order, then what must not be negative
         try:
             lower, upper = self.limits
         except (TypeError, ValueError):

@@ -43,6 +43,7 @@ def fully_augmented(tree: Model, parts: ModelBuilder, *, sparse: bool = True) ->
     for body in bodies:
         if not (body.mass > 0.0 and np.linalg.eigvalsh(body.inertia)[0] > 0.0):
             raise ModelError(f"body {body.name!r} turns without inertia or moves without mass")
+    # Each joint becomes a loop between two bodies that were freed
     by_name = {body.name: body for body in bodies}
     loops = list(tree.closures.loops)
     loops += [
@@ -77,6 +78,7 @@ def _hinge(body: Body, parent: Body | None) -> Loop:
     if parent is not None:  # joints attach behind the parent's tip
         position = parent.tip_rotation @ position + parent.tip_position
         rotation = parent.tip_rotation @ rotation
+    # A loop's axis is z: its frame is turned until z is the joint's
     axis = np.eye(3)
     if joint.type in ("revolute", "prismatic"):
         axis = rotation_to(unit3(joint.axis, f"axis of the joint of {body.name!r}"))

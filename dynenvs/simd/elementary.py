@@ -181,6 +181,7 @@ def log(x: float) -> float:
         return -math.inf
     if math.isinf(x):
         return x
+    # Powers of two are taken out in halving strides
     k, size = 0, 512
     while size > 0:  # x = 2^k m, m in [1, 2), by exact products
         while x >= power_of_two(size):
@@ -188,6 +189,7 @@ def log(x: float) -> float:
         while x < power_of_two(1 - size):
             x, k = x * power_of_two(size), k - size
         size //= 2
+    # m around 1, so that the series is short
     if x > 1.4142135623730951:
         x, k = 0.5 * x, k + 1
     # log(1 + f) by s = f / (2 + f), odd in s

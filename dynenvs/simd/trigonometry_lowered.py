@@ -29,20 +29,24 @@ def _on_four_lanes(typing_context: Any, x0: Any, x1: Any, x2: Any, x3: Any) -> A
 
     def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
         b = builder
+        # x = k quarter turns and a rest r of at most an eighth, by a quarter turn in two parts
         x = gathered(b, block, values)
         turns = b.fadd(b.fmul(x, all_lanes(TURNS)), all_lanes(0.5))
         k = call_on_register(b, "llvm.floor.v4f64", turns)
         r = b.fsub(b.fsub(x, b.fmul(k, all_lanes(HIGH))), b.fmul(k, all_lanes(LOW)))
+        # Sine and cosine of the rest by polynomials in its square
         z = b.fmul(r, r)
         s, c = all_lanes(SINE[0]), all_lanes(COSINE[0])
         for i in range(1, 6):
             s = b.fadd(b.fmul(s, z), all_lanes(SINE[i]))
             c = b.fadd(b.fmul(c, z), all_lanes(COSINE[i]))
         s = b.fadd(r, b.fmul(b.fmul(r, z), s))
+        # 1 - z / 2 with what its rounding lost, then the rest of the series
         half = b.fmul(all_lanes(0.5), z)
         w = b.fsub(all_lanes(1.0), half)
         rest = b.fadd(b.fsub(b.fsub(all_lanes(1.0), w), half), b.fmul(b.fmul(z, z), c))
         c = b.fadd(w, rest)
+        # Back by k quarter turns: an odd number swaps the two, two of them change the signs
         quarter = b.fptosi(k, integers)
 
         def has(bit: int) -> Any:

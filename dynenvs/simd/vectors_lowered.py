@@ -27,6 +27,7 @@ def _make(rows: int) -> Any:
     ) -> Any:
         def generate(context: Any, builder: Any, sig: Any, values: Any) -> Any:
             block = registers(WIDTH)
+            # Where the rows begin, and the factor of each, in all lanes
             first, columns = _row(context, builder, sig.args[0], values[0], values[1])
             z_row, _ = _row(context, builder, sig.args[2], values[2], values[3])
             targets, factors = [first], [values[6]]
@@ -38,6 +39,7 @@ def _make(rows: int) -> Any:
                     factors.append(builder.fmul(values[6], builder.load(at)))
                 factors = factors[1:]
             factors = [gathered(builder, block, [factor] * WIDTH) for factor in factors]
+            # Register by register: one load of Z serves all rows
             with loop(builder, values[4], values[5], WIDTH) as (c, _):
                 z = builder.load(_at(builder, block, z_row, c), align=8)
                 for target, factor in zip(targets, factors, strict=True):

@@ -213,6 +213,7 @@ def _add_wrench(w: WorldView, candidate: int, feature: int, slot: int, wrenches:
     impulse = w.memory[candidate].impulse
     if impulse[0] == 0.0 and impulse[1] == 0.0 and impulse[2] == 0.0:
         return
+    # The point where it acted, and its arm about the centre of mass of either body
     contact, given = w.contacts[0], entries(impulse, 0)
     place(w.features, w.spots, w.pose, feature, slot, contact)
     for side in range(2):

@@ -350,6 +350,7 @@ def _entry(w: WorkView, number: int, coordinate: int) -> float:
 def _meet_rows(w: WorkView, count: int, rows: int, dt: float) -> None:
     """Take roundoff out of the unactuated rows (Kaczmarz sweeps over loaded edges)."""
     load = w.v_next
+    # Until nothing is missed, or sweeps gain too little to go on
     before = math.inf
     for _ in range(SWEEPS):
         misses = _misses(w, count, rows, dt)

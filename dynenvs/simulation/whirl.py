@@ -210,6 +210,7 @@ def _outruns_dampers(w: WorldView, dt: float) -> bool:
                 k = w.dofs[k].parent
             trees[dof.tree, 0] += 0.5 * speed * speed / w.L[j, j]
             trees[dof.tree, 2] += dt * dof.damping * w.v[j] * w.v[j]
+    # Products of velocities grow with the square of the angle that a step turns by
     turn = _turns_by(w, dt)
     found = False
     for i in range(1, w.header[0].nb):
@@ -311,10 +312,12 @@ def _add_kinetic(w: WorldView, poses: Records, v: Floats, index: int) -> None:
     for l in range(6):
         w.body[0].pA[l] = 0.0
     for i in range(1, w.header[0].nb):
+        # With the parent: its turn carries the body's origin along
         body, pose, up = w.bodies[i], poses[i], w.body[w.bodies[i].parent].pA
         turn = entries(up, 0)
         arm = subtract(entries(pose.p, 0), entries(poses[body.parent].p, 0))
         slide = plus(entries(up, 3), 1.0, cross(turn, arm))
+        # Then by the joint's own motion
         at = body.v_at
         if body.joint == REVOLUTE:
             turn = plus(turn, v[at], rotate(pose.R, body.axis))
@@ -327,11 +330,13 @@ def _add_kinetic(w: WorldView, poses: Records, v: Floats, index: int) -> None:
             turn = plus(turn, 1.0, into_world(pose.R, entries(v, at)))
         put_entries(w.body[i].pA, 0, turn)
         put_entries(w.body[i].pA, 3, slide)
+        # The energy of its centre's motion and of its turn; what is held counts nothing
         if body.tree >= 0:
             speed = plus(slide, 1.0, cross(turn, rotate(pose.R, body.com)))
             own = into_body(pose.R, turn)
             twice = body.mass * dot(speed, speed) + dot(own, into_world(body.inertia, own))
             trees[body.tree, index] += 0.5 * w.mass_scale[i] * twice
+    # Rotors turn with their joints alone
     for j in range(w.header[0].nv):
         if w.dofs[j].tree >= 0:
             trees[w.dofs[j].tree, index] += 0.5 * w.dofs[j].armature * v[j] * v[j]

@@ -394,10 +394,12 @@ class World(Readings):
         refuse_count(tau)
         if self._written:
             check_parameters(model, self._rows)
+        # All is checked before the world moves
         self._inputs.take(tau, control, None, _given)
         if not self._prepared:
             prepare("the dynamics", [step_anew], model.kernel_groups)
             self._prepared = True
+        # A step that needs room for more contacts leaves the world as it was, and is repeated
         call = self._call()
         audit = self._audit
         for _ in range(steps):
@@ -418,6 +420,7 @@ class World(Readings):
 
     def _failure(self) -> str:
         """Why the last step has no solution, and what would be right."""
+        # The likeliest cause first: a loop that cannot close, then speeds beyond all sense
         number, opening = widest(open_work(self._handle, self._handle))
         q, v = (np.array2string(x, max_line_width=10**6, threshold=50) for x in (self.q, self.v))
         state = f"(timestep {self.timestep} s, q = {q}, v = {v})"
@@ -500,6 +503,7 @@ class World(Readings):
         m = open_model(self.model.packed)
         w = self._handle
         update_poses(m, self.q, w.pose)
+        # Gaps of now, impulses of the last step
         record = np.zeros(1, CONTACT)[0]
         names, geoms = self.model.body_names, self.model.geoms
         found = []
@@ -510,6 +514,7 @@ class World(Readings):
         loaded = impulses.any(axis=1)
         for k, i, at, slot in candidates_of(m, w):
             gap = w.gaps[k]
+            # What has been left since it was pushed is listed once more
             if gap < TOUCHING or (loaded[k] and gap < FAR):
                 feature, impulse = self.model.features[i], impulses[k]
                 place(self.model.features, w.spots, w.pose, i, at, record)

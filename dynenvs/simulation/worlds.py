@@ -367,6 +367,7 @@ class Worlds(Readings, GuardedBatch):
             rows, going = _records(self._rows), np.flatnonzero(waiting)
             # Where each audited step begins, before any of them is made
             before = {i: self._audits[i].begin(self.model, rows[i]) for i in going}
+            # Worlds that fail drop out; the others go on, and all failures are raised together
             try:
                 self._step_all(1)
             except WorldsError as error:

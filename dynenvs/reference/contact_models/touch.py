@@ -49,6 +49,7 @@ def touching(model: Model, q: ArrayLike, reach: float = 0.0) -> list[Touch]:
         if not w.gaps[k] < reach:
             continue
         place(model.features, w.spots, w.pose, i, at, record)
+        # Velocity of A's point from B's along normal and tangents, by each coordinate
         feature = model.features[i]
         axes = rotation_to(np.array(record.normal)).T
         J = np.zeros((3, model.nv))

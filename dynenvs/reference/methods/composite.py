@@ -26,11 +26,13 @@ from dynenvs.reference.methods.tree import Tree
 
 def mass_matrix(tree: Tree) -> Array:
     """M with the armature on its diagonal, shape (nv, nv)."""
+    # Inertia of each body with all that it carries
     composite = list(tree.inertia)
     for i in reversed(range(len(composite))):
         above = tree.parent[i]
         if above >= 0:
             composite[above] = composite[above] + lifted(tree, i, composite[i])
+    # The force of a joint's own acceleration, felt by every joint towards the root
     M = tree.scalars.zeros(tree.nv, tree.nv)
     for i, dofs in enumerate(tree.dofs):
         force = composite[i] @ tree.S[i]

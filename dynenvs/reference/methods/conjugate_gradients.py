@@ -32,6 +32,7 @@ def conjugate_gradients(tree: Tree) -> Array:
     zero = tree.scalars.number(0.0)
     nothing = tree.scalars.number(NOTHING**2) * rr
     for _ in range(ROUNDS * tree.nv):
+        # M is never formed: a product costs two passes over the tree
         Mp = mass_times(tree, p)
         curvature = p @ Mp
         if not (rr > nothing and curvature > zero) or since > tree.nv:  # zero by underflow too

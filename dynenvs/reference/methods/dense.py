@@ -62,6 +62,7 @@ def ltdl_solve(A: Array, parent: list[int], rhs: Array) -> Array:
         parent: of each row, -1 at a root; smaller than the row's own number.
         rhs: shape (n,).
     """
+    # From the tips on, so that nothing fills in: only ancestors of k are touched
     L, x = A.copy(), rhs.copy()
     for k in reversed(range(len(A))):
         i = parent[k]
@@ -92,6 +93,7 @@ def lu_solve(A: Array, rhs: Array) -> Array:
     U, x = A.copy(), rhs.copy()
     n = len(A)
     for k in range(n):
+        # The largest pivot that is left in the column
         best = max(range(k, n), key=lambda i: abs(U[i, k]))
         if best != k:
             U[[k, best]], x[[k, best]] = U[[best, k]], x[[best, k]]

@@ -50,6 +50,7 @@ def kkt(tree: Tree) -> Array:
 
 def augmented_system(tree: Tree) -> tuple[dict[tuple[int, int], Any], Array, list[int]]:
     """Entries of the matrix by (row, column), the right-hand side, and where each body begins."""
+    # A body's unknowns: the force that it passes on, its acceleration, its joint's
     n = len(tree.parent)
     sizes = [12 + dofs.stop - dofs.start for dofs in tree.dofs]
     places = [sum(sizes[i + 1 :]) for i in range(n)]  # the tips come first
@@ -60,6 +61,7 @@ def augmented_system(tree: Tree) -> tuple[dict[tuple[int, int], Any], Array, lis
         for r, c in zip(*np.nonzero(block), strict=True):
             entries[row + int(r), column + int(c)] = block[r, c]
 
+    # Rows of a body: balance of forces, acceleration from the parent's, the joint's force
     one = np.eye(6) if tree.scalars is DOUBLE else tree.scalars.array(np.eye(6))
     for i in range(n):
         at, S = places[i], tree.S[i]
@@ -72,6 +74,7 @@ def augmented_system(tree: Tree) -> tuple[dict[tuple[int, int], Any], Array, lis
         right[at : at + 6] = gyroscopic(tree, i)
         right[at + 6 : at + 12] = -tree.product[i]
         right[at + 12 : at + sizes[i]] = tree.tau[tree.dofs[i]]
+        # The parent's acceleration is known for the world: minus gravity
         above = tree.parent[i]
         if above < 0:
             right[at + 6 : at + 12] = right[at + 6 : at + 12] - tree.X[i] @ tree.base

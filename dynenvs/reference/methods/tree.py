@@ -112,6 +112,7 @@ def tree_of(
     Raises:
         ValueError: wrong shape, or not finite.
     """
+    # Numbers of the state may be of another kind: what depends on them is counted (`counting.py`)
     numbers = state or scalars.array
     positions = numbers(finite_vector(q, model.nq, "q"))
     speeds = numbers(finite_vector(v, model.nv, "v"))
@@ -136,6 +137,7 @@ def tree_of(
         dof_parent=[int(dof.parent) for dof in model.dofs],
         scalars=scalars,
     )
+    # Placed and moved with their parents, from the root on: parents come first
     rest = scalars.zeros(6)
     for i, body in enumerate(bodies):
         R, p, S, rate = _joint(body, positions, speeds, scalars)
