@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import shutil
 import signal
 import socket
 import subprocess
@@ -67,6 +68,33 @@ def unused(folder: Path, *, marked: bool) -> Path:
         (folder / TAG).write_bytes(cache._MARK)
     os.utime(folder, (1, 1))
     return folder
+
+
+# Is never stale
+
+
+@pytest.mark.parametrize("edited", ["lcp/lemke.py", "jit/compiler.py", "simd/vectors_lowered.py"])
+def test_an_edit_of_what_makes_machine_code_opens_new_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, edited: str
+) -> None:
+    """Of a callee, of the compiler, and of LLVM code of our own; not of what is no part of it."""
+    copy = tmp_path / "dynenvs"
+    for room in ("jit", "lcp", "simd"):
+        shutil.copytree(cache._PACKAGE / room, copy / room)
+    monkeypatch.setattr(cache, "_PACKAGE", copy)
+    monkeypatch.setenv("DYNENVS_CACHE_DIR", str(tmp_path))
+
+    def folder() -> Path:
+        cache._imports.cache_clear()
+        return cache._folder_of.__wrapped__(copy / "lcp" / "solve.py", "pipeline")
+
+    before = folder()
+    with (copy / "lcp" / "interface.py").open("a") as file:
+        file.write("# edited\n")
+    assert folder() == before
+    with (copy / edited).open("a") as file:
+        file.write("# edited\n")
+    assert folder() != before
 
 
 # Removes only what it has made
