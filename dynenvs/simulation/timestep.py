@@ -179,14 +179,14 @@ def _free_part(w: WorldView, tau: Floats, part: float, left: float, dt: float) -
         piece = min(piece, _at_least(w, safe, part, dt / MOST_PARTS))
     # A shorter part has another middle, and other forces
     if (fast and middle) or piece < part:
-        done = _again(w, tau, piece, left)
+        done = _free_motion_again(w, tau, piece, left)
     # The first impact ends it, too
     if done and w.header[0].restitution != INELASTIC:
         done = find_impact(w, piece) == CERTIFIED
         if done and w.answer[0].until < piece:
             piece = w.answer[0].until
             w.answer[0].cuts += 1
-            done = _again(w, tau, piece, left)
+            done = _free_motion_again(w, tau, piece, left)
     return piece if done else 0.0
 
 
@@ -200,7 +200,7 @@ def _is_absurd(v: Floats, dt: float) -> bool:
 
 
 @inlined
-def _move(w: WorldView, tau: Floats, part: float, left: float) -> bool:
+def _free_motion(w: WorldView, tau: Floats, part: float, left: float) -> bool:
     """Motion without contacts for a part of the step."""
     if w.header[0].integrator == MIDPOINT:
         return bool(go_halfway(w, tau, part) == HALFWAY)
@@ -210,11 +210,11 @@ def _move(w: WorldView, tau: Floats, part: float, left: float) -> bool:
 
 
 @kernel
-def _again(w: WorldView, tau: Floats, part: float, left: float) -> bool:
+def _free_motion_again(w: WorldView, tau: Floats, part: float, left: float) -> bool:
     """The same for a shorter part."""
     if w.header[0].integrator == MIDPOINT:
         turn_back(w)
-    return _move(w, tau, part, left)
+    return _free_motion(w, tau, part, left)
 
 
 @inlined
@@ -222,7 +222,7 @@ def _calm_part(w: WorldView, tau: Floats, part: float, left: float, dt: float) -
     """Motion without contacts for as much of a part as trees do not turn too far; its length."""
     answer = w.answer[0]
     # Whether trees whirl is found out once a step: then its parts are known
-    moved = _move(w, tau, part, left)
+    moved = _free_motion(w, tau, part, left)
     if answer.pace > 0.0:
         keep_pace(w)
         return part if moved else 0.0
@@ -230,7 +230,7 @@ def _calm_part(w: WorldView, tau: Floats, part: float, left: float, dt: float) -
     if found == CALM:
         return part
     shorter = min(part, part_of(w, left, dt))
-    if found != WHIRLS or ((shorter < part) and not _again(w, tau, shorter, left)):
+    if found != WHIRLS or ((shorter < part) and not _free_motion_again(w, tau, shorter, left)):
         return 0.0
     return shorter
 
@@ -253,7 +253,7 @@ def _solve_contact(w: WorldView, piece: float) -> bool:
     if status not in (CERTIFIED, DEGRADED):
         return False
     w.status[0].residual = max(w.status[0].residual, answer.residual)
-    answer.poses_valid = 1  # `project` sets it to 0 where it leaves out poses nobody asks for
+    answer.poses_valid = 1  # `project` sets it to 0 where it leaves out poses that nobody needs
     return True
 
 
