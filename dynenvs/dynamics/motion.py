@@ -74,7 +74,7 @@ def motion_passes(
     """M^ = M + armature + dt damping (lower triangle) and h + D v - J^T wrench, (nv, nv) and (nv,).
 
     Needs the poses.  Leaves `axes`, spatial velocities `v` and bias accelerations `a` (gravity
-    included) of the bodies, and composite inertias, in the workspace.
+    included) of the bodies, their kinetic energies, and composite inertias, in the workspace.
     """
     world, g = works[0], w.header[0].gravity
     for k in range(6):
@@ -203,14 +203,15 @@ def _weigh(body: Any, scale: float, pose: Any, origin: Floats, work: Any) -> Non
     I = Inertia(mass, h, diagonal, off)
     n, p = _inertia_times(I, turn, slide)  # momentum
     moment, force = _inertia_times(I, spin, rise)
+    work.kinetic = 0.5 * _power((turn, slide), (n, p))
     put_entries(work.f, 0, add(add(moment, cross(turn, n)), cross(slide, p)))
     put_entries(work.f, 3, add(force, cross(turn, p)))
 
 
 @inlined
 def _weigh_nothing(work: Any) -> None:
-    """Inertia and force of a massless body."""
-    work.mc = 0.0
+    """Inertia, energy and force of a massless body."""
+    work.mc = work.kinetic = 0.0
     for k in range(6):
         work.f[k] = 0.0
     for i in range(3):

@@ -60,7 +60,7 @@ def planar_passes(
         # Inertia and force at the tree's origin, as far as the plane sees them
         mass = body.mass * w.mass_scale[i]
         fy, fx, fz = 0.0, 0.0, 0.0
-        hx, hz, moment = 0.0, 0.0, 0.0
+        hx, hz, moment, kinetic = 0.0, 0.0, 0.0, 0.0
         e = w.wrench[i]
         pushed = e[1] != 0.0 or e[3] != 0.0 or e[5] != 0.0
         if mass > 0.0 or pushed:
@@ -71,11 +71,13 @@ def planar_passes(
             moment = w.mass_scale[i] * body.plane_moment + hx * x + hz * z
             # f = I a + v x* I v
             px, pz = mass * vx + hz * turn, mass * vz - hx * turn
+            kinetic = 0.5 * (turn * (moment * turn + hz * vx - hx * vz) + vx * px + vz * pz)
             fx = mass * ax + hz * spin + turn * pz
             fz = mass * az - hx * spin - turn * px
             fy = moment * spin + hz * ax - hx * az + vz * px - vx * pz
             fx, fz = fx - e[3], fz - e[5]
             fy -= e[1] + z * e[3] - x * e[5]
+        work.kinetic = kinetic
         work.mc, work.hc[0], work.hc[2], work.Ic[1, 1] = mass, hx, hz, moment
         work.f[1], work.f[3], work.f[5] = fy, fx, fz
     # Pass 2: forces and composite inertias, tips to base

@@ -73,6 +73,20 @@ def update_velocities(w: WorkView, v: Floats) -> None:
         _move(work.v, work.c, w.S, v, first, last)
 
 
+@kernel
+def spread_velocities(w: WorkView, v: Floats) -> None:
+    """Spatial velocities of the bodies alone, where `w.S` has the joint axes of these poses."""
+    for k in range(6):
+        w.body[0].v[k] = 0.0
+    for i in range(1, w.header[0].nb):
+        body, own, up = w.bodies[i], w.body[i].v, w.body[w.bodies[i].parent].v
+        for k in range(6):
+            own[k] = up[k]
+        for j in range(body.v_at, body.v_at + body.nv):
+            for k in range(6):
+                own[k] += w.S[j, k] * v[j]
+
+
 @inlined
 def _move(
     velocity: Floats, product: Floats, axes: Floats, v: Floats, first: int, last: int

@@ -74,6 +74,8 @@ BODY = record_type(
         ("spins", "i8"),
         # Whether it belongs to a tree in which one coordinate's motion pushes the others
         ("whirls", "i8"),
+        # Whether it has a part that could pass through another one (`contact.detection.travel`)
+        ("meets", "i8"),
         ("last", "i8"),  # the coordinate nearest to the body on its way to the root, or -1
         ("rotation", "f8", (3, 3)),  # joint frame in the parent's frame
         # A revolute joint turns the body by rest + cos(q) even + sin(q) odd, in the parent's frame;
@@ -110,6 +112,7 @@ DOF = record_type(
         ("q_at", "i8"),
         ("actuated", "i8"),
         ("kinematic", "i8"),  # its velocity is what the user sets: it has an infinite mass
+        ("turns", "i8"),  # whether it turns a body of a tree that may whirl
         ("limited", "i8"),  # STOPS, SWING, or 0
         ("lower", "f8"),
         ("upper", "f8"),
@@ -378,6 +381,7 @@ BODY_WORK = record_type(
         ("mc", "f8"),
         ("hc", "f8", (3,)),
         ("Ic", "f8", (3, 3)),
+        ("kinetic", "f8"),  # energy of the body alone, as equations of motion leave it [J]
         ("c", "f8", (6,)),  # velocity-product acceleration of the joint
         ("m", "f8"),  # the body's own
         ("h", "f8", (3,)),

@@ -39,10 +39,10 @@ from dynenvs.model.packing import (
 from dynenvs.model.pairs import Contacts
 from dynenvs.model.parts import JOINT_TYPES, Body, Geom, Joint, ModelError
 from dynenvs.model.servos import cords_of, driven_bodies, fill_cords
-from dynenvs.model.solids import fill_pairs, plan_slots, thinnest
+from dynenvs.model.solids import fill_pairs, mark_meeting, plan_slots, thinnest
 from dynenvs.model.spinning import mark_spins
 from dynenvs.model.visuals import Visual
-from dynenvs.model.whirls import mark_whirls
+from dynenvs.model.whirls import mark_turns, mark_whirls
 
 resource: Any
 try:
@@ -172,6 +172,7 @@ class Model:
         h.nwhirls = mark_whirls(self.bodies, carried=h.ncarried > 0)
         fill_around(self.bodies, bodies, self.geoms)
         fill_dofs(h, self.bodies, self.dofs, bodies)
+        mark_turns(self.dofs, self.bodies)
         # What can touch, as points and as pairs of solids, and where their slots are
         fill_features(self.features, contacts, bodies, self.geoms, options.directions > 2)
         plan = plan_slots(contacts.pairs, self.geoms)
@@ -182,6 +183,8 @@ class Model:
         fill_pairs(self.pairs, self.solids, *room, contacts.pairs, plan, self.geoms, index, loose)
         points = self.features[: int(h.npoints)]
         h.thinnest = thinnest(self.pairs, self.solids, points)
+        bounces = h.restitution != INELASTIC
+        mark_meeting(self.bodies, self.pairs, self.solids, points, bounces)
         h.nbeside = int(self.pairs["beside"].sum())
         # What the broad phase reads of every pair in each step, packed tightly
         for name in ("solid_a", "solid_b", "far_squared"):

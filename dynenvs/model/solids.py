@@ -140,6 +140,19 @@ def thinnest(pairs: Records, solids: Records, features: Records) -> float:
     return float(np.concatenate(sums).min(initial=math.inf))
 
 
+def mark_meeting(
+    bodies: Records, pairs: Records, solids: Records, features: Records, bounces: bool
+) -> None:
+    """Fill `meets` of the BODY records: parts of pairs, and points.
+
+    Of points above half spaces those that may bounce: no other could pass through anything.
+    """
+    points = features if bounces else features[features["kind"] != HALF_SPACE]
+    for of in ("_a", "_b"):
+        bodies["meets"][points["body" + of]] = True
+        bodies["meets"][solids["body"][pairs["solid" + of]]] = True
+
+
 def _fill_beside(records: Records, solids: Records, loose: NDArray[np.bool_]) -> None:
     """Which pairs may be at a seam: where a solid meets two of one body, or of loose ones.
 

@@ -33,7 +33,7 @@ from dynenvs.dynamics.servos import CONVERGED, update_limits
 from dynenvs.jit.compiled import entry, inlined, kernel, unit
 from dynenvs.jit.views import unowned
 from dynenvs.kinematics.joints import integrate
-from dynenvs.kinematics.poses import copy_poses, update_poses, update_velocities
+from dynenvs.kinematics.poses import copy_poses, spread_velocities, update_poses
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
 from dynenvs.memory.layout import Floats, ModelView, StateView, WorldView
 from dynenvs.memory.records import INELASTIC, MIDPOINT, SWING
@@ -99,7 +99,7 @@ def step_unit(w: WorldView, tau: Floats, dt: float) -> int:
         # Contacts and limits; is the answer one that a shorter part must replace?
         if piece > 0.0 and _solve_contact(w, piece):
             if shortened < SHORTENED and has_moved_far(w):
-                update_velocities(w, w.v_new)
+                spread_velocities(w, w.v_new)
                 safe = _at_least(w, safe_part(w, piece), piece, dt / MOST_PARTS)
             if safe < piece:
                 placed = LATE

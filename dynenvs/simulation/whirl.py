@@ -70,9 +70,10 @@ def whirl(w: WorldView, tau: Floats, dt: float, moved: bool) -> int:
     moved: whether that was found; by the midpoint rule it may need shorter parts
     """
     # Nothing turns far enough to matter, or no tree can
-    if w.header[0].nwhirls == 0 or not _turns_by(w, dt) > FAST:
+    turn = _fastest_turn(w) * dt if w.header[0].nwhirls > 0 else 0.0
+    if not turn > FAST:
         return CALM if moved else FAILED
-    if moved and w.header[0].recursive == 0 and not _outruns_dampers(w, dt):
+    if moved and w.header[0].recursive == 0 and not _outruns_dampers(w, turn, dt):
         return CALM
     # Tried only where dampers might not take it
     if moved:
@@ -174,7 +175,7 @@ def _coast(w: WorldView, tau: Floats) -> bool:
 @inlined
 def keep_pace(w: WorldView) -> None:
     """Into `w.answer.pace` the fastest turn of trees that may whirl, by `w.body.v` and `w.v`."""
-    fastest = _turns_by(w, 1.0)
+    fastest = _fastest_turn(w)
     for i in range(1, w.header[0].nb):
         if w.bodies[i].whirls:
             turn = entries(w.body[i].v, 0)
@@ -183,35 +184,35 @@ def keep_pace(w: WorldView) -> None:
 
 
 @inlined
-def _turns_by(w: WorldView, dt: float) -> float:
-    """By how much the fastest coordinate that turns a body of such a tree does so in dt [rad]."""
+def _fastest_turn(w: WorkView) -> float:
+    """How fast the fastest coordinate turns that turns a body of such a tree [rad/s]."""
     fastest = 0.0
-    for i in range(1, w.header[0].nb):
-        body = w.bodies[i]
-        if body.whirls and body.joint != PRISMATIC:
-            first = body.v_at + 3 if body.joint == FREE else body.v_at
-            for j in range(first, body.v_at + body.nv):
-                fastest = max(fastest, abs(w.v[j]))
-    return fastest * dt
+    for j in range(w.header[0].nv):
+        if w.dofs[j].turns:
+            fastest = max(fastest, abs(w.v[j]))
+    return fastest
 
 
 @inlined
-def _outruns_dampers(w: WorldView, dt: float) -> bool:
-    """Whether products may create more energy than the dampers of a tree take; needs factors."""
+def _outruns_dampers(w: WorldView, turn: float, dt: float) -> bool:
+    """Whether products may create more energy than the dampers of a tree take.
+
+    Needs kinetic energies as the equations of motion leave them.
+
+    turn: of the fastest coordinate in dt [rad]
+    """
     trees = w.whirl
     _clear(w)
-    # Kinetic energy by the factors, |L v|^2 in the metric of D, and what dampers take of it
+    # Kinetic energy, that of rotors included, and what dampers take of it
+    for i in range(1, w.header[0].nb):
+        if w.bodies[i].tree >= 0:
+            trees[w.bodies[i].tree, 0] += w.body[i].kinetic
     for j in range(w.header[0].nv):
         dof = w.dofs[j]
         if dof.tree >= 0:
-            speed, k = w.v[j], dof.parent
-            while k >= 0:
-                speed += w.L[j, k] * w.v[k]
-                k = w.dofs[k].parent
-            trees[dof.tree, 0] += 0.5 * speed * speed / w.L[j, j]
-            trees[dof.tree, 2] += dt * dof.damping * w.v[j] * w.v[j]
-    # Products of velocities grow with the square of the angle that a step turns by
-    turn = _turns_by(w, dt)
+            square = w.v[j] * w.v[j]
+            trees[dof.tree, 0] += 0.5 * dof.armature * square
+            trees[dof.tree, 2] += dt * dof.damping * square
     found = False
     for i in range(1, w.header[0].nb):
         if w.bodies[i].whirls:

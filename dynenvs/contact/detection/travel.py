@@ -29,7 +29,7 @@ from dynenvs.contact.detection.geometry.segment import clamp
 from dynenvs.contact.detection.geometry.spot import Point, back, column, dot, point
 from dynenvs.jit.compiled import inlined, unit
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Floats, Records, WorkView
+from dynenvs.memory.layout import Floats, WorkView
 from dynenvs.memory.records import (
     BLOCK_FIELD,
     BOX,
@@ -61,6 +61,8 @@ def is_fast(w: WorkView, dt: float) -> bool:
         return False
     fastest, turns = 0.0, False
     for i in range(1, h.nb):
+        if not w.bodies[i].meets:
+            continue
         v = w.body[i].v
         spin = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
         fastest = max(fastest, fastest_point(w, i))
@@ -87,6 +89,8 @@ def has_moved_far(w: WorkView) -> bool:
     far = LOOK if h.nhulls + h.nsmooth > 0 else NEAR
     found = False
     for i in range(1, h.nb if h.np + h.nround > 0 else 0):
+        if not w.bodies[i].meets:
+            continue
         a, b = w.pose[i], w.pose_new[i]
         x, y, z = b.p[0] - a.p[0], b.p[1] - a.p[1], b.p[2] - a.p[2]
         alike = 0.0
@@ -124,16 +128,14 @@ def _point_velocity(v: Any, x: float, y: float, z: float) -> tuple[float, float,
 def find_safe_part(w: WorkView, dt: float) -> int:
     """`safe_part` into `w.answer.until`, by a look at all pairs.  Returns LOOKED."""
     h = w.header[0]
-    pairs = w.pairs
-    solids, shapes = w.solids, w.shapes
-    hulls = w.hulls
+    pairs, solids, shapes = w.pairs, w.solids, w.shapes
     bounces, middle = h.restitution != INELASTIC, h.integrator == MIDPOINT
     for k in range(solids.shape[0]):
         _move(w, solids[k], shapes[k], dt)
     until = dt
     for k in range(h.np):
-        until = min(until, _time_of_pair(pairs[k], solids, shapes, hulls, bounces, middle, dt))
-    for f in range(h.npoints):
+        until = min(until, _time_of_pair(w, pairs[k], bounces, middle, dt))
+    for f in range(h.npoints if h.nround > 0 or bounces else 0):
         if w.features[f].kind != HALF_SPACE:
             until = min(until, _time_of_points(w, w.features[f], bounces, middle, dt))
         elif bounces:
@@ -144,8 +146,8 @@ def find_safe_part(w: WorkView, dt: float) -> int:
 
 @inlined
 def _move(w: WorkView, solid: Any, shape: Any, dt: float) -> None:
-    """A solid's centre and axes, the velocity of its centre (`normal`), and how much faster than
-    that a point of it may come to move within dt, along any axis (`hu`), and its turn (`hv`)."""
+    """A solid's centre and its velocity (`normal`), how much faster than that a point of it may
+    come to move within dt, along any axis (`hu`), and its turn (`hv`)."""
     pose, v = w.pose[solid.body], w.body[solid.body].v
     o = w.pose[w.bodies[solid.body].root].p
     x, y, z = rotate(pose.R, solid.position)
@@ -161,7 +163,12 @@ def _move(w: WorkView, solid: Any, shape: Any, dt: float) -> None:
         if solid.radius > solid.inside:  # a sphere turns in its own place
             shape.hu += spin * (solid.radius - solid.inside)
             shape.hv = spin * dt
-    own = solid.rotation
+
+
+@inlined
+def _turn(w: WorkView, solid: Any, shape: Any) -> None:
+    """A solid's axes."""
+    pose, own = w.pose[solid.body], solid.rotation
     for i in range(3):
         x, y, z = pose.R[i, 0], pose.R[i, 1], pose.R[i, 2]
         for j in range(3):
@@ -169,14 +176,11 @@ def _move(w: WorkView, solid: Any, shape: Any, dt: float) -> None:
 
 
 @inlined
-def _time_of_pair(
-    pair: Any, solids: Records, shapes: Records, hulls: Floats, bounces: bool, middle: bool,
-    dt: float,
-) -> float:  # fmt: skip
+def _time_of_pair(w: WorkView, pair: Any, bounces: bool, middle: bool, dt: float) -> float:
     """How long a pair of solids may move, dt at most."""
     # How fast they approach, and from what gap on the step looks at the pair by itself
-    a, b = shapes[pair.solid_a], shapes[pair.solid_b]
-    one, other = solids[pair.solid_a], solids[pair.solid_b]
+    a, b = w.shapes[pair.solid_a], w.shapes[pair.solid_b]
+    one, other = w.solids[pair.solid_a], w.solids[pair.solid_b]
     u = minus(point(a.normal), point(b.normal))
     speed, turning = math.sqrt(dot(u, u)), a.hu + b.hu
     over_field = pair.kind_b in (HEIGHT_FIELD, BLOCK_FIELD, HALF_SPACE)
@@ -195,6 +199,8 @@ def _time_of_pair(
     if not (turns or way > far):
         return dt
     # Nor can they meet where even the balls around them stay apart
+    _turn(w, one, a)
+    _turn(w, other, b)
     p = minus(point(a.center), point(b.center))
     if over_field:
         _, _, z = back(b.R, p)
@@ -219,11 +225,11 @@ def _time_of_pair(
             return dt
         for k in range(3):
             a.half[k], b.half[k] = pair.size_a[k], pair.size_b[k]
-        gap, normal = distance(pair, a, b, hulls)
+        gap, normal = distance(pair, a, b, w.hulls)
     # The time until they touch, from their gap, and at least what faces that part them allow
     least = 0.0
     if gap < seen and not over_field and not bounces:
-        least = _time_along_faces(pair, a, b, hulls, u, turning, deep, dt)
+        least = _time_along_faces(pair, a, b, w.hulls, u, turning, deep, dt)
     if dot(normal, normal) == 0.0:  # nothing parts them: they are in each other, or in a field
         return max(least, min(dt, deep / (speed + turning)))
     return max(least, _time_to_close(gap, turning - dot(normal, u), deep, seen, bounces, dt))
