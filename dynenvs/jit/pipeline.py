@@ -26,6 +26,22 @@ from dynenvs.jit.private import (
 from dynenvs.jit.turns import turn_to_compile
 
 
+def leave_references(state: Any) -> None:
+    """Count no references to arrays in functions of this package: they allocate nothing.
+
+    But for those that return arrays, which callers of other packages may have allocated.
+    """
+    ours = state.func_id.modname.startswith("dynenvs.")
+    if ours and not _holds_array(state.return_type):
+        state.targetctx.enable_nrt = False
+
+
+def _holds_array(kind: Any) -> bool:
+    if isinstance(kind, types.BaseTuple):
+        return any(_holds_array(part) for part in kind)
+    return isinstance(kind, types.Array)
+
+
 @register_pass(mutates_CFG=True, analysis_only=False)
 class LowerToUnit(NativeLowering):
     """LLVM's intermediate code of a function that Python calls, and machine code of it."""
@@ -36,6 +52,7 @@ class LowerToUnit(NativeLowering):
         """Lower."""
         state.library = Unit(state.targetctx.codegen(), state.func_id.func_qualname)
         state.library.enable_object_caching()
+        leave_references(state)
         super().run_pass(state)
         state.library.set_environments()
         return True
@@ -51,6 +68,7 @@ class LowerToPart(NativeLowering):
         """Lower."""
         flags = state.flags
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        leave_references(state)
         state.library = Part(state.targetctx.codegen(), state.func_id.func_qualname)
         super().run_pass(state)
         lowered, key = state["cr"], object()

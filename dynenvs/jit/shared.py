@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.jit.linking import Unit
-from dynenvs.jit.pipeline import UnitCompiler
+from dynenvs.jit.pipeline import UnitCompiler, leave_references
 from dynenvs.jit.plain import OPTIONS
 from dynenvs.jit.private import CPUDispatcher, NativeLowering, llvm, register_pass
 
@@ -29,6 +29,7 @@ class LowerToSharedCode(NativeLowering):
         """Lower."""
         flags = state.flags
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
+        leave_references(state)
         state.library = SharedCode(state.targetctx.codegen(), state.func_id.func_qualname)
         super().run_pass(state)
         lowered, key = state["cr"], object()
