@@ -7,9 +7,10 @@ from typing import Any
 import numba
 import numpy as np
 import pytest
-from numba.core.errors import TypingError
+from numba import TypingError
 
 from dynenvs.envs.robots import humanoid
+from dynenvs.jit import compiler, handles_lowered, plain
 from dynenvs.jit.compiled import kernel, unit
 from dynenvs.jit.handles import ALIGNMENT, Array, Expression, arrays_of
 from dynenvs.memory import layout
@@ -91,7 +92,7 @@ def test_a_handle_says_what_a_kernel_needs() -> None:
 
 
 @unit("test_handles")
-def _apart(w: ModelView, x: Floats) -> int:
+def _separately(w: ModelView, x: Floats) -> int:
     """Reached by its address: of a whole world it gets the model alone."""
     x[0] = w.header[0].nv
     return 7
@@ -99,13 +100,31 @@ def _apart(w: ModelView, x: Floats) -> int:
 
 @kernel
 def _calls_it(w: WorldView, x: Floats) -> int:
-    return int(_apart(w, x))
+    return int(_separately(w, x))
 
 
 def test_a_unit_gets_what_it_needs() -> None:
     x = np.zeros(1)
     assert _calls_it(opened(), x) == 7
     assert x[0] == MODEL.nv
+
+
+@kernel
+def _velocities(w: ModelView) -> int:
+    return int(w.header[0].nv)
+
+
+@kernel
+def _of_all_handles(w: WorldView) -> int:
+    return _velocities(w) + _velocities(open_work(w, w)) + _velocities(open_model(w))
+
+
+def test_a_kernel_is_compiled_once_for_all_handles_that_have_what_it_declares() -> None:
+    """Whatever its callers hold, it gets the handle of its annotation."""
+    assert _of_all_handles(opened()) == 3 * MODEL.nv
+    if not plain.is_plain():
+        (only,) = compiler._helper_of(_velocities).overloads
+        assert only[0] == handles_lowered.handle_type(ModelView)
 
 
 def test_what_a_unit_cannot_take_is_told() -> None:

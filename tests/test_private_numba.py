@@ -15,7 +15,8 @@ PACKAGE = Path(dynenvs.__file__).parent
 PUBLIC = {
     "numba": {"TypingError", "carray", "config", "from_dtype", "njit", "types"},
     "numba.extending": {
-        "NativeValue", "infer_getattr", "intrinsic", "lower_builtin", "lower_getattr_generic",
+        "NativeValue", "infer_getattr", "intrinsic", "lower_builtin", "lower_cast",
+        "lower_getattr_generic",
         "models", "overload", "register_model", "type_callable", "typeof_impl", "unbox",
     },
 }  # fmt: skip

@@ -14,7 +14,7 @@ from typing import Any
 
 from dynenvs.contact.gaps import gap_at_end, gap_before
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Records, WorkView
+from dynenvs.memory.layout import Records, WorkView, WorldView
 from dynenvs.memory.records import HELD, JAMMED
 
 LARGE = 1e-4  # error from which a correction could carry other features into the ground [m]
@@ -26,7 +26,7 @@ GAIN, MOST = 0.1, 0.9
 
 
 @inlined
-def begin_corrections(w: WorkView, count: int) -> bool:
+def begin_corrections(w: WorldView, count: int) -> bool:
     """Whether overlaps that nothing parted a while ago are left alone in this step, too."""
     left_alone = w.status[0].jammed > 0
     for i in range(count):
@@ -38,7 +38,7 @@ def begin_corrections(w: WorkView, count: int) -> bool:
 
 
 @inlined
-def end_corrections(w: WorkView, count: int, left_alone: bool) -> None:
+def end_corrections(w: WorldView, count: int, left_alone: bool) -> None:
     """Leave what has been HELD alone from now on, if nothing else was deep."""
     status = w.status[0]
     if left_alone:

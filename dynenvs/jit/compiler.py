@@ -301,7 +301,7 @@ def _fits(given: Any, wanted: Any) -> bool:
         array = isinstance(given, types.Array)
         return array and (given.dtype, given.ndim, given.layout) == (wanted.dtype, 1, "C")
     if isinstance(wanted, HandleType):
-        return isinstance(given, HandleType) and {*given.kind.buffers} >= {*wanted.kind.buffers}
+        return isinstance(given, HandleType) and given.has(wanted)
     return True
 
 
@@ -310,5 +310,5 @@ def _as_wanted(context: Any, builder: Any, value: Any, given: Any, wanted: Any) 
     if isinstance(wanted, types.Array):
         return value
     if isinstance(wanted, HandleType):
-        return narrow(context, builder, value, given, wanted)
+        return narrow(context, builder, given, wanted, value)
     return context.cast(builder, value, given, wanted)

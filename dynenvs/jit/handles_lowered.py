@@ -10,6 +10,7 @@ from numba.extending import (
     NativeValue,
     infer_getattr,
     lower_builtin,
+    lower_cast,
     lower_getattr_generic,
     models,
     register_model,
@@ -20,7 +21,7 @@ from numba.extending import (
 
 from dynenvs.jit.handles import Array, Handle, Nested, kinds, no_array, openers
 from dynenvs.jit.lowering import WORD, address_of, point, word
-from dynenvs.jit.private import AttributeTemplate, cgutils
+from dynenvs.jit.private import AttributeTemplate, Conversion, cgutils
 
 
 def type_of(entry: Array) -> Any:
@@ -76,6 +77,15 @@ class HandleType(types.Type):
         """The class."""
         return kinds[self.name]
 
+    def can_convert_to(self, context: Any, other: Any) -> Any:
+        """Whether a handle on other buffers can be made of this one: on some of its own."""
+        has_all = isinstance(other, HandleType) and self.has(other)
+        return Conversion.safe if has_all else None
+
+    def has(self, other: HandleType) -> bool:
+        """Whether it has all buffers of another one."""
+        return {*self.kind.buffers} >= {*other.kind.buffers}
+
 
 def handle_type(kind: type[Handle]) -> HandleType:
     """Numba's type of a class of handles."""
@@ -130,7 +140,33 @@ def _get(context: Any, builder: Any, handle: HandleType, value: Any, name: str) 
     return made._getvalue()
 
 
-def narrow(context: Any, builder: Any, value: Any, given: HandleType, wanted: HandleType) -> Any:
+def as_declared(function: Any, arguments: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Types of arguments, but of a handle that has more than a function's annotation says that one.
+
+    So a function is compiled once, whoever calls it.
+    """
+    code = function.__code__
+    names = code.co_varnames[: code.co_argcount]
+    if len(names) != len(arguments):
+        return arguments
+    return tuple(
+        _declared(function, name, given) for name, given in zip(names, arguments, strict=True)
+    )
+
+
+def _declared(function: Any, name: str, given: Any) -> Any:
+    hint = function.__annotations__.get(name)
+    if not isinstance(given, HandleType) or hint is None:
+        return given
+    kind = function.__globals__.get(hint) if isinstance(hint, str) else hint
+    if not (isinstance(kind, type) and issubclass(kind, Handle)):
+        return given
+    wanted = handle_type(kind)
+    return wanted if given.has(wanted) else given
+
+
+@lower_cast(HandleType, HandleType)
+def narrow(context: Any, builder: Any, given: HandleType, wanted: HandleType, value: Any) -> Any:
     """LLVM code for a handle on some of another one's buffers."""
     source = cgutils.create_struct_proxy(given)(context, builder, value)
     made = cgutils.create_struct_proxy(wanted)(context, builder)

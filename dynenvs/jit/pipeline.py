@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 from numba import types
 
 from dynenvs.jit.cache import is_trusted
+from dynenvs.jit.handles_lowered import as_declared
 from dynenvs.jit.interrupts import interrupts_kept
 from dynenvs.jit.kernel_cache import KernelCache
 from dynenvs.jit.linking import Part, Unit
@@ -119,6 +120,13 @@ class Parts(CPUDispatcher):
     def __init__(self, function: Any, locals: Any = None, options: Any = None) -> None:
         super().__init__(function, locals, options, PartCompiler)
         self._compiler._customize_flags = _Flags
+
+    def get_call_template(self, arguments: Any, named: Any) -> Any:
+        """How it is called with arguments of these types: with the handles that it declares."""
+        signature, folded = self._compiler.fold_argument_types(arguments, named)
+        narrowed = as_declared(self.py_func, tuple(folded))
+        template, _, _, _ = super().get_call_template(narrowed, {})
+        return template, signature, narrowed, {}
 
     def compile(self, signature: Any) -> Any:
         """Lower for argument types; a number's value is no part of its type."""

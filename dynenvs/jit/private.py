@@ -20,6 +20,7 @@ ALWAYS = {
     "llvm": "llvmlite.binding",  # cells by their names, target machines, visibility of symbols
     "ExecutionEngine": "llvmlite.binding",  # calls Python when it has made machine code
     "cgutils": "numba.core.cgutils",  # structs, loops and declarations in LLVM code
+    "Conversion": "numba.core.typeconv",  # what a handle can stand for
     "AttributeTemplate": "numba.core.typing.templates",  # types of a handle's fields
     "make_intrinsic_template": "numba.core.typing.templates",  # the type of a unit as it is called
 }
