@@ -277,7 +277,8 @@ def test_guess_is_read_only_when_asked_and_capacity_may_exceed_the_problem() -> 
     A[:n, :n], b[:n] = problem.A, problem.b
     guess, block = np.full(capacity, 7), np.zeros(capacity, dtype=np.int64)
     z = np.full(capacity, np.nan)
-    work = unpack_workspace(np.full(workspace_size(capacity), np.nan), capacity)
+    buffer = np.full(workspace_size(capacity), np.nan)
+    work = unpack_workspace(buffer, capacity)  # views that borrow it
     status, _, _, _ = solve(A, b, n, 0.0, guess, False, block, z, work)
     assert status == CERTIFIED
     np.testing.assert_array_equal(z[:n], solved(problem).z)

@@ -79,7 +79,7 @@ def unpack_workspace(buffer: Vector, capacity: int) -> Workspace:
     """Carve a workspace out of a flat buffer, without allocating; the contents need no clearing.
 
     buffer: float64, at least `workspace_size(capacity)` long; one per thread
-    Returns views of it (the integers reuse the same eight-byte words).
+    Returns views that borrow it: keep it.  The integers reuse the same eight-byte words.
     """
     side = capacity + 1
     first = MATRICES * side * side
