@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
+from dynenvs.agents.experts.common.fields import dtype_of
 from dynenvs.agents.experts.quadruped.forces import PRICE, _distribute
-from dynenvs.agents.experts.quadruped.records import DUAL, LEG, LEGS, MEMO
+from dynenvs.agents.experts.quadruped.records import LEGS, MEMO, Dual, Leg
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.envs.legged.quadruped import QuadrupedEnv
 
@@ -119,7 +120,8 @@ def test_what_is_asked_for_happens() -> None:
 
 def _problem(rng: np.random.Generator, shares: Any) -> tuple[Any, Any]:
     """Feet about a base, random dynamics."""
-    legs, dual = np.zeros(LEGS, LEG).view(np.recarray), np.zeros(1, DUAL).view(np.recarray)
+    legs = np.zeros(LEGS, dtype_of(Leg)).view(np.recarray)
+    dual = np.zeros(1, dtype_of(Dual)).view(np.recarray)
     d = dual[0]
     root = rng.normal(size=(6, 6))
     E = np.diag([12.0, 12.0, 12.0, 0.2, 0.5, 0.5]) + 0.02 * (root + root.T)

@@ -164,12 +164,17 @@ def arrays_of(kinds: list[type[Handle]], buffer: str) -> list[Array]:
     return [entry for entry in own if isinstance(entry, Array) and entry.buffer == buffer]
 
 
-def number_arrays(kinds: list[type[Handle]], room: int) -> None:
-    """Give the arrays of these handles their numbers, of which the header has room for so many."""
+def number_arrays(kinds: list[type[Handle]], room: int, first: int = 0) -> int:
+    """Give the arrays of these handles their numbers, from `first` on; returns the next one.
+
+    The header has `room` for so many.
+    """
     entries = [entry for kind in kinds for entry in vars(kind).values() if isinstance(entry, Array)]
-    assert len(entries) <= room, f"the header needs room for {len(entries)} places"
-    for number, entry in enumerate(entries):
+    after = first + len(entries)
+    assert after <= room, f"the header needs room for {after} places"
+    for number, entry in enumerate(entries, first):
         entry.number = number
+    return after
 
 
 def opener(kind: type[H]) -> Callable[..., H]:

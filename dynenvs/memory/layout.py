@@ -266,7 +266,7 @@ class WorldView(StateView, WorkView, buffers=("model", "state", "work")):
 
 
 _KINDS: list[type[Handle]] = [ModelView, StateView, WorkView, BroadView, LoopView, SparseView]
-number_arrays(_KINDS, PLACES)
+NUMBERED = number_arrays(_KINDS, PLACES)  # how many places of the header they take
 
 open_model, open_state = opener(ModelView), opener(StateView)
 open_work, open_world = opener(WorkView), opener(WorldView)

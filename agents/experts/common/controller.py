@@ -16,6 +16,7 @@ from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.jit.compiled import expect, prepare
+from dynenvs.jit.handles import Handle
 from dynenvs.memory.layout import Floats, Ints, Records
 from dynenvs.model.model import Model
 from dynenvs.simulation.progress import begin_round, new_progress
@@ -46,7 +47,6 @@ class Knowledge(NamedTuple):
     model: Model  # of the robot, a copy of which each thread opens
     constants: Records  # one record: body, gait, gains, times; places of blocks follow (`sight.py`)
     table: NDArray[Any]  # what has no fixed length: the leg of each contact feature, say
-    room: int = 0  # bytes of scratch memory that the kernel's own records take
 
 
 class BatchController(ABC):
@@ -81,6 +81,7 @@ class BatchController(ABC):
 
     task_type: ClassVar[type[Task] | tuple[type[Task], ...]]
     act: ClassVar[Callable[..., int]]
+    view: ClassVar[type[Handle] | None] = None  # its own arrays (`memory.py`), if it has any
     carried: int = 0  # numbers that it hands on from one call to the next, if any
     inverse: ClassVar[bool] = True  # whether it asks for inverse dynamics through contact
 
@@ -92,9 +93,9 @@ class BatchController(ABC):
             self.num_threads = available_threads()
         self.missed = 0
         self._size = len(env.task.observation_space.low)
-        self.model, self.constants, self.table, self._room = self.know(env.task)
+        self.model, self.constants, self.table = self.know(env.task)
         see_blocks(self.constants, env.task)
-        self._memory = new_memory(self.model, self._room, 1)
+        self._memory = new_memory(self.model, self.view, 1)
         self._progress = new_progress(1)
         self._prepared = False  # whether all that it calls has been compiled
 
@@ -162,7 +163,7 @@ class BatchController(ABC):
     def _predict(self, batch: Floats, actions: Floats) -> None:
         threads = max(1, min(self.num_threads, len(batch) // LEAST_SHARE))
         if threads > len(self._memory):
-            self._memory = new_memory(self.model, self._room, threads)
+            self._memory = new_memory(self.model, self.view, threads)
         arguments = (self._memory, self.constants, self.table, batch, actions)
         missed = np.zeros(threads, np.int64)
 

@@ -45,8 +45,32 @@ class Moving(Protocol):
 
 
 @inlined
-def read_state(w: StateView, g: Sight, o: Floats, told: Told) -> None:
-    """State (below the base, its heading along x), gait phase and command from an observation."""
+def read_clock(g: Sight, o: Floats, told: Told) -> None:
+    """Gait phase and command from an observation."""
+    at = g.at_gait_phase
+    turn = atan2(o[at], o[at + 1]) / (2.0 * math.pi)
+    told.phase = turn - math.floor(turn)
+    at = g.at_command
+    for k in range(3):
+        told.command[k] = o[at + k]
+
+
+@inlined
+def read_state(w: StateView, g: Sight, o: Floats) -> None:
+    """The state, below the base and with its heading along x, from an observation."""
+    place_base(w, g, o)
+    at = g.at_angular_velocity
+    for k in range(3):
+        w.v[3 + k] = o[at + k]
+    angles, rates = g.at_joint_angles, g.at_joint_velocities
+    for i in range(w.header[0].nv - ROOT):
+        w.q[TURN + i] = o[angles + i]
+        w.v[ROOT + i] = o[rates + i]
+
+
+@inlined
+def place_base(w: StateView, g: Sight, o: Floats) -> None:
+    """The base's part of the state but for its turning: what follows from its height and tilt."""
     at = g.at_upward_direction
     x, y, z = o[at], o[at + 1], o[at + 2]  # upward: the rotation matrix's last row
     pitch, roll = atan2(-x, math.sqrt(y * y + z * z)), atan2(y, z)
@@ -61,22 +85,6 @@ def read_state(w: StateView, g: Sight, o: Floats, told: Told) -> None:
     vx, vy, vz = o[at], o[at + 1], o[at + 2]
     up = f * vy + e * vz
     w.v[0], w.v[1], w.v[2] = c * vx + d * up, e * vy - f * vz, c * up - d * vx
-    at = g.at_angular_velocity
-    for k in range(3):
-        w.v[3 + k] = o[at + k]
-    angles, rates = g.at_joint_angles, g.at_joint_velocities
-    for i in range(w.header[0].nv - ROOT):
-        w.q[TURN + i] = o[angles + i]
-        w.v[ROOT + i] = o[rates + i]
-    for k in range(w.header[0].nk):
-        w.memory[k].mode = 0  # a cold start: the answer depends on the observation alone
-    w.status[0].limits_active = 0
-    at = g.at_gait_phase
-    turn = atan2(o[at], o[at + 1]) / (2.0 * math.pi)
-    told.phase = turn - math.floor(turn)
-    at = g.at_command
-    for k in range(3):
-        told.command[k] = o[at + k]
 
 
 @inlined

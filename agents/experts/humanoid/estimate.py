@@ -11,8 +11,10 @@ Confidence in a standing sole passes smoothly with the gait clock, and no gap is
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from dynenvs.agents.experts.common.curves import smooth_step
+from dynenvs.agents.experts.common.memory import Common
 from dynenvs.agents.experts.common.state import BASE
 from dynenvs.agents.experts.humanoid.filter import ANGLE
 from dynenvs.agents.experts.humanoid.records import (
@@ -22,19 +24,23 @@ from dynenvs.agents.experts.humanoid.records import (
     NV,
     STATES,
     TWIST,
-    Biped,
     Clock,
+    Estimate,
     Ground,
+    Hold,
     Known,
     Leg,
-    Load,
     Memo,
+    Sole,
+    Soles,
+    Stance,
+    Standing,
 )
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Floats, Records, StateView, WorkView, WorldView
+from dynenvs.memory.layout import Floats, StateView, WorkView, WorldView
 
 SURPRISE = 5.0  # standard deviations from which on an observation is believed more and more
 ALIKE = 0.75  # of a period: an angle's change over its rate's, of a torque in two physics steps
@@ -57,9 +63,15 @@ LEAVING = 0.06  # and in which one that is about to leave is trusted less
 
 @inlined
 def blend(
-    g: Biped, clock: Clock, known: Known, legs: Records, o: Floats, old: Memo, new: Memo
+    g: Estimate,
+    clock: Clock,
+    legs: Sequence[Stance],
+    o: Floats,
+    known: Known,
+    old: Memo,
+    new: Memo,
 ) -> None:
-    """Blend an observation's entries with those expected, of `old`.
+    """Blend an observation's entries with those expected, of `old`; what is known of noise, delay.
 
     What surprises, a push say, is believed as it is; so is all where sensors are clean.
     """
@@ -77,7 +89,7 @@ def blend(
     for i in range(3, STATES):
         e[i] = o[rest + i] - old.seen[1 + i]
     _feel_noise(g, known, old.noise)
-    _feel_delay(g, known, legs, old, new)
+    _feel_delay(g, legs, known, old, new)
     believed = smooth_step((known.noise - g.clean[0]) / (g.clean[1] - g.clean[0]))
     worst = 0.0
     for i in range(STATES):
@@ -99,7 +111,7 @@ def blend(
 
 
 @inlined
-def _feel_noise(g: Biped, known: Known, before: float) -> None:
+def _feel_noise(g: Common, known: Known, before: float) -> None:
     """How noisy sensors are: whether what surprises of angles agrees with that of their rates.
 
     A torque that nobody expected moves both alike, by physics; noise does not.
@@ -113,7 +125,7 @@ def _feel_noise(g: Biped, known: Known, before: float) -> None:
 
 
 @inlined
-def _feel_delay(g: Biped, known: Known, legs: Records, old: Memo, new: Memo) -> None:
+def _feel_delay(g: Common, legs: Sequence[Stance], known: Known, old: Memo, new: Memo) -> None:
     """Whether torques act at once or one control step late, by regression.
 
     A change of velocity is that of the last call or of the one before: the share of the latter is
@@ -132,7 +144,7 @@ def _feel_delay(g: Biped, known: Known, legs: Records, old: Memo, new: Memo) -> 
 
 
 @inlined
-def confidence(clock: Clock, one: Leg) -> float:
+def confidence(clock: Clock, one: Stance) -> float:
     """How far it can be relied on that a leg's sole lies flat on the ground and stays there."""
     if one.touches == 0 or one.phase > clock.duty:
         return 0.0
@@ -140,7 +152,7 @@ def confidence(clock: Clock, one: Leg) -> float:
 
 
 @inlined
-def stand_level(g: Biped, one: Leg) -> None:
+def stand_level(g: Soles, one: Sole) -> None:
     """All of a sole on level ground."""
     one.ground = one.normal[0] = one.normal[1] = 0.0
     one.normal[2] = 1.0
@@ -149,7 +161,7 @@ def stand_level(g: Biped, one: Leg) -> None:
 
 
 @inlined
-def rest_on_feet(g: Biped, clock: Clock, w: WorkView, legs: Records, o: Floats) -> None:
+def rest_on_feet(w: WorkView, g: Standing, clock: Clock, legs: Sequence[Leg], o: Floats) -> None:
     """The upward direction and the height as the standing legs tell; needs the poses."""
     up = g.at_upward_direction
     x, y, z = o[up], o[up + 1], o[up + 2]
@@ -185,7 +197,7 @@ def rest_on_feet(g: Biped, clock: Clock, w: WorkView, legs: Records, o: Floats) 
 
 
 @inlined
-def hold_feet(w: StateView, clock: Clock, legs: Records) -> None:
+def hold_feet(w: StateView, clock: Clock, legs: Sequence[Leg]) -> None:
     """The joint velocities of standing legs that leave their soles where they are.
 
     Needs the soles' twists and the legs' inverse Jacobians.
@@ -203,7 +215,13 @@ def hold_feet(w: StateView, clock: Clock, legs: Records) -> None:
 
 @inlined
 def feel_slips(
-    g: Biped, clock: Clock, known: Known, load: Load, legs: Records, old: Memo, new: Memo
+    g: Estimate,
+    clock: Clock,
+    known: Known,
+    legs: Sequence[Leg],
+    hold: Hold,
+    old: Memo,
+    new: Memo,
 ) -> None:
     """How slippery the ground is: soles that carry slide or turn on it; before `hold_feet`.
 
@@ -225,12 +243,12 @@ def feel_slips(
     slips *= 1.0 - smooth_step((surprise - CALM[0]) / (CALM[1] - CALM[0]))
     new.slips = min(STEADY * old.slips + NEWS * slips, 1.0)
     low = smooth_step((new.slips - DRY[0]) / (DRY[1] - DRY[0]))
-    load.friction = g.friction[0] + low * (g.friction[1] - g.friction[0])
-    load.grip = g.grip[0] + low * (g.grip[1] - g.grip[0])
+    hold.friction = g.friction[0] + low * (g.friction[1] - g.friction[0])
+    hold.grip = g.grip[0] + low * (g.grip[1] - g.grip[0])
 
 
 @inlined
-def act_later(w: WorldView, g: Biped, known: Known, old: Memo) -> None:
+def act_later(w: WorldView, g: Common, old: Memo, known: Known) -> None:
     """The state at which torques will act: until then those of the last call do."""
     for i in range(w.header[0].nq):
         known.q[i] = w.q[i]
@@ -248,7 +266,7 @@ def act_later(w: WorldView, g: Biped, known: Known, old: Memo) -> None:
 
 @inlined
 def foretell(
-    w: WorldView, g: Biped, ground: Ground, known: Known, acc: Floats, old: Memo, new: Memo
+    w: WorldView, g: Common, ground: Ground, known: Known, a: Floats, old: Memo, new: Memo
 ) -> None:
     """What the next observation should be, and what else is carried; changes the state."""
     h = g.period
@@ -256,7 +274,7 @@ def foretell(
     new.valid, new.noise, new.delay = 1.0, known.noise, known.delay
     for j in range(w.header[0].nv):
         # It answers to what was asked before, where that acts late: without bound it may grow
-        asked = min(max(acc[j], -FASTEST / h), FASTEST / h)
+        asked = min(max(a[j], -FASTEST / h), FASTEST / h)
         new.asked[0, j] = asked
         change = h * (asked + known.delay * (old.asked[0, j] - asked))
         w.v_next[j] = known.v[j] + ALIKE * change
@@ -264,11 +282,11 @@ def foretell(
     for i in range(w.header[0].nq):
         w.q[i] = known.q[i]
     integrate(w, w.q, w.v_next, h, w.q_new)
-    a, b, c, d = w.q_new[3], w.q_new[4], w.q_new[5], w.q_new[6]
+    e, b, c, d = w.q_new[3], w.q_new[4], w.q_new[5], w.q_new[6]
     out[0] = w.q_new[2] - ground.rise[0] * w.q_new[0] - ground.rise[1] * w.q_new[1]
-    xx, xy, xz = 1.0 - 2.0 * (c * c + d * d), 2.0 * (b * c - a * d), 2.0 * (b * d + a * c)
-    yx, yy, yz = 2.0 * (b * c + a * d), 1.0 - 2.0 * (b * b + d * d), 2.0 * (c * d - a * b)
-    zx, zy, zz = 2.0 * (b * d - a * c), 2.0 * (c * d + a * b), 1.0 - 2.0 * (b * b + c * c)
+    xx, xy, xz = 1.0 - 2.0 * (c * c + d * d), 2.0 * (b * c - e * d), 2.0 * (b * d + e * c)
+    yx, yy, yz = 2.0 * (b * c + e * d), 1.0 - 2.0 * (b * b + d * d), 2.0 * (c * d - e * b)
+    zx, zy, zz = 2.0 * (b * d - e * c), 2.0 * (c * d + e * b), 1.0 - 2.0 * (b * b + c * c)
     out[1], out[2], out[3] = zx, zy, zz
     vx, vy, vz = w.v[0], w.v[1], w.v[2]
     at = 4 + nu

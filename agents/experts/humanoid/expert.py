@@ -9,8 +9,8 @@ from dynenvs.agents.experts.common.memory import set_common
 from dynenvs.agents.experts.common.scan import see_ground
 from dynenvs.agents.experts.humanoid.filter import check_order, set_filter
 from dynenvs.agents.experts.humanoid.parameters import humanoid_biped
-from dynenvs.agents.experts.humanoid.records import CARRIED
-from dynenvs.agents.experts.humanoid.walk import ROOM, act
+from dynenvs.agents.experts.humanoid.records import CARRIED, BipedView
+from dynenvs.agents.experts.humanoid.walk import act
 from dynenvs.envs.legged.humanoid import HumanoidTask
 from dynenvs.envs.robots.humanoid import STANDING
 from dynenvs.memory.layout import Floats
@@ -25,6 +25,7 @@ class StridingController(BatchController):
 
     task_type = HumanoidTask
     act = staticmethod(act)
+    view = BipedView
     carried = CARRIED
     inverse = False
 
@@ -36,11 +37,10 @@ class StridingController(BatchController):
         set_common(body, task)
         see_ground(body, task)
         set_filter(body, model, _standing(), task.dt)
-        body["mass"] = model.bodies["mass"].sum()
         features = model.candidates
         corners = features["center"][:, 2] < 0.999 * body["sole"][0, 2]
         leg_of_corner = np.where(corners, task.feet_of(model), -1)
-        return Knowledge(model, body, leg_of_corner, ROOM)
+        return Knowledge(model, body, leg_of_corner)
 
 
 def _standing() -> Floats:

@@ -1,39 +1,52 @@
-"""Kinematics of a biped's legs: places, twists and accelerations of soles, inverse Jacobians."""
+"""Kinematics of a biped's legs: places and motions of soles, inverse Jacobians, joints' motions."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.common.state import BASE
-from dynenvs.agents.experts.humanoid.records import JOINTS, LEGS, TWIST, Biped, Leg, Pelvis
+from dynenvs.agents.experts.humanoid.records import (
+    JOINTS,
+    LEGS,
+    TWIST,
+    Chain,
+    Leg,
+    Pelvis,
+    Sole,
+    Soles,
+    Swing,
+    Wanted,
+)
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Floats, Ints, ModelView, Records, WorkView, WorldView
+from dynenvs.memory.layout import Floats, Ints, ModelView, StateView, WorkView, WorldView
 from dynenvs.simd.elementary import atan2
 
 STRAIGHT = 1e-6  # least pivot
 KNEE = 3  # of a leg's joints
 BENT, DAMPING = 0.35, 0.03  # angle from which on a knee is well bent [rad]; of a straight one
+BEND_RATE = 20.0  # at which a straight knee bends [rad/s]
+SWIFTEST = 2000.0  # acceleration of a joint [rad/s^2]
 
 
 @inlined
-def find_legs(w: ModelView, leg_of_corner: Ints, legs: Records, root: int, joints: int) -> None:
+def find_legs(w: ModelView, leg_of_corner: Ints, legs: Sequence[Leg]) -> None:
     """The foot's body and the first coordinate of each leg.
 
-    leg_of_corner: leg of each contact feature that is a corner of its sole, else -1; root, joints:
-    number of coordinates of the root, and of a leg.
+    leg_of_corner: leg of each contact feature that is a corner of its sole, else -1.
     """
     for f in range(w.header[0].npoints):
         if leg_of_corner[f] >= 0:
             legs[leg_of_corner[f]].body = w.features[f].body_a
     for leg in range(LEGS):
-        legs[leg].first = root + joints * leg
+        legs[leg].first = ROOT + JOINTS * leg
 
 
 @inlined
-def find_soles(w: WorldView, g: Biped, pelvis: Pelvis, legs: Records) -> None:
+def find_soles(w: WorldView, g: Soles, pelvis: Pelvis, legs: Sequence[Leg]) -> None:
     """Places, tilts, twists and inverse Jacobians of the soles; needs poses and speeds."""
     base = w.pose[BASE].p
     for leg in range(LEGS):
@@ -69,14 +82,14 @@ def find_soles(w: WorldView, g: Biped, pelvis: Pelvis, legs: Records) -> None:
 
 
 @inlined
-def find_tilt(one: Leg) -> None:
+def find_tilt(one: Sole) -> None:
     """How a sole would have to turn to lie on the ground."""
     u, n = one.up, one.normal
     one.tilt[0], one.tilt[1] = u[1] * n[2] - u[2] * n[1], u[2] * n[0] - u[0] * n[2]
 
 
 @inlined
-def find_drifts(w: WorkView, legs: Records) -> None:
+def find_drifts(w: WorkView, legs: Sequence[Leg]) -> None:
     """Accelerations of the soles that velocities alone cause; needs the equations of motion."""
     gravity = w.header[0].gravity
     for leg in range(LEGS):
@@ -86,18 +99,42 @@ def find_drifts(w: WorkView, legs: Records) -> None:
         for k in range(3):
             out[k] = a[k]
         # A material point's acceleration, from the spatial one at the pelvis
-        x, y, z = (
-            v[3] + v[1] * r[2] - v[2] * r[1],
-            v[4] + v[2] * r[0] - v[0] * r[2],
-            v[5] + v[0] * r[1] - v[1] * r[0],
-        )
+        x = v[3] + v[1] * r[2] - v[2] * r[1]
+        y = v[4] + v[2] * r[0] - v[0] * r[2]
+        z = v[5] + v[0] * r[1] - v[1] * r[0]
         out[3] = a[3] + gravity[0] + a[1] * r[2] - a[2] * r[1] + v[1] * z - v[2] * y
         out[4] = a[4] + gravity[1] + a[2] * r[0] - a[0] * r[2] + v[2] * x - v[0] * z
         out[5] = a[5] + gravity[2] + a[0] * r[1] - a[1] * r[0] + v[0] * y - v[1] * x
 
 
 @inlined
-def _invert_jacobian(one: Leg, knee: float) -> None:
+def bend_legs(w: StateView, g: Swing, wanted: Wanted, legs: Sequence[Leg], a: Floats) -> None:
+    """Accelerations of the legs' joints for those of the base, balance left aside, and the goals.
+
+    A leg that is nearly straight cannot lift its foot by way of the Jacobian: its knee bends.
+    """
+    base, alpha = wanted.a, wanted.alpha
+    for leg in range(LEGS):
+        one = legs[leg]
+        r, t = one.arm, one.twist
+        t[0], t[1], t[2] = alpha[0], alpha[1], alpha[2]
+        t[3] = base[0] + alpha[1] * r[2] - alpha[2] * r[1]
+        t[4] = base[1] + alpha[2] * r[0] - alpha[0] * r[2]
+        t[5] = base[2] + alpha[0] * r[1] - alpha[1] * r[0]
+        for k in range(TWIST):
+            t[k] = min(max(one.goal[k], -g.most_swing[k]), g.most_swing[k]) - one.drift[k] - t[k]
+        knee = one.first + KNEE
+        bends = BEND_RATE * (BEND_RATE * (BENT - w.q[TURN - ROOT + knee]) - 2.0 * w.v[knee])
+        for k in range(JOINTS):
+            total = 0.0
+            for i in range(TWIST):
+                total += one.inverse[k, i] * t[i]
+            total += one.damping * one.undone[k, KNEE] * bends
+            a[one.first + k] = min(max(total, -SWIFTEST), SWIFTEST)
+
+
+@inlined
+def _invert_jacobian(one: Chain, knee: float) -> None:
     """(J^T J + d^2)^-1 J^T, no damping d where the knee is well bent; knee: its angle [rad]."""
     J, N = one.jacobian, one.square
     damping = DAMPING * (1.0 - smooth_step(knee / BENT))

@@ -16,23 +16,29 @@ the next foothold by as much, so that the next step begins as the steady gait's 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.humanoid.records import (
     LEGS,
-    Biped,
+    Balance,
+    Carriage,
     Clock,
+    Footsteps,
+    Gait,
     Ground,
-    Load,
+    Leg,
     Memo,
     Pelvis,
+    Pressure,
+    Stance,
     Stride,
     Wanted,
 )
 from dynenvs.agents.experts.humanoid.terrain import height_at
 from dynenvs.envs.legged.kernel import gait_frequency
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Floats, Records
+from dynenvs.memory.layout import Floats
 from dynenvs.simd.elementary import cos, exp, sin
 
 WAIT, WAIT_FROM = 0.1, 0.05  # share by which a clock that is ahead runs slower; cycles of that
@@ -46,7 +52,7 @@ CLIMB = 4.0  # bound on the base's vertical acceleration [m/s^2]
 
 
 @inlined
-def keep_time(g: Biped, clock: Clock, legs: Records) -> None:
+def keep_time(g: Gait, clock: Clock, legs: Sequence[Stance]) -> None:
     """Where in the step it is, and which feet stand."""
     clock.frequency = (1.0 + clock.faster) * gait_frequency(g, clock.command[0], clock.command[1])
     clock.step = 0.5 / clock.frequency
@@ -79,7 +85,7 @@ def keep_time(g: Biped, clock: Clock, legs: Records) -> None:
 
 
 @inlined
-def choose_pace(g: Biped, clock: Clock, stride: Stride, old: Memo, new: Memo) -> None:
+def choose_pace(g: Gait, clock: Clock, stride: Stride, old: Memo, new: Memo) -> None:
     """Whose next foothold is far from a steady gait's steps quicker; later the clock waits."""
     rate = g.quicker[2] * smooth_step((stride.moved - g.quicker[0]) / (g.quicker[1] - g.quicker[0]))
     new.ahead = old.ahead + g.period * clock.frequency * clock.faster / (1.0 + clock.faster)
@@ -89,7 +95,9 @@ def choose_pace(g: Biped, clock: Clock, stride: Stride, old: Memo, new: Memo) ->
 
 
 @inlined
-def plan_step(g: Biped, clock: Clock, pelvis: Pelvis, stride: Stride, legs: Records) -> None:
+def plan_step(
+    g: Footsteps, clock: Clock, pelvis: Pelvis, legs: Sequence[Leg], stride: Stride
+) -> None:
     """The steady gait of the command about the present foothold, and the next foothold."""
     stance = legs[clock.main].point
     stride.omega = math.sqrt(g.gravity / max(pelvis.center[2], 0.05))
@@ -134,7 +142,7 @@ def _turned(x: float, y: float, angle: float, out: Floats) -> None:
 
 
 @inlined
-def _remains(g: Biped, clock: Clock, stride: Stride, error: float, room: float) -> float:
+def _remains(g: Balance, clock: Clock, stride: Stride, error: float, room: float) -> float:
     """What an error of the capture point is at the step's end, p within `room` of the middle.
 
     It shrinks at the rate of the balance, or grows by what the sole is too short for.
@@ -146,7 +154,9 @@ def _remains(g: Biped, clock: Clock, stride: Stride, error: float, room: float) 
 
 
 @inlined
-def place_pressure(g: Biped, clock: Clock, stride: Stride, load: Load, legs: Records) -> None:
+def place_pressure(
+    g: Balance, clock: Clock, stride: Stride, legs: Sequence[Leg], press: Pressure
+) -> None:
     """The desired centre of pressure, within the soles that stand, and the feet's shares."""
     main, other = legs[clock.main], legs[1 - clock.main]
     both = main.stands != 0 and other.stands != 0
@@ -193,22 +203,22 @@ def place_pressure(g: Biped, clock: Clock, stride: Stride, load: Load, legs: Rec
     # Not into a corner of the sole, about which the foot would turn
     shrink = CORNER / max(math.sqrt(forward * forward + left * left), CORNER)
     forward, left = shrink * forward * length, shrink * left * width
-    load.room[0], load.room[1] = length, width
-    load.inside[0], load.inside[1] = c * forward - s * left, s * forward + c * left
-    load.pressure[0], load.pressure[1] = fx + c * forward - s * left, fy + s * forward + c * left
+    press.room[0], press.room[1] = length, width
+    press.inside[0], press.inside[1] = c * forward - s * left, s * forward + c * left
+    press.center[0], press.center[1] = fx + c * forward - s * left, fy + s * forward + c * left
     # As high as the soles are there
-    load.inside[2] = load.pressure[2] = 0.0
+    press.inside[2] = press.center[2] = 0.0
     if g.scan_x > 0:
         a, b = main.normal, other.normal
         u = main.share * a[0] / a[2] + other.share * b[0] / b[2]
         v = main.share * a[1] / a[2] + other.share * b[1] / b[2]
-        load.inside[2] = -u * load.inside[0] - v * load.inside[1]
-        load.pressure[2] = main.share * (main.point[2] + main.seat[2]) + load.inside[2]
-        load.pressure[2] += other.share * (other.point[2] + other.seat[2])
+        press.inside[2] = -u * press.inside[0] - v * press.inside[1]
+        press.center[2] = main.share * (main.point[2] + main.seat[2]) + press.inside[2]
+        press.center[2] += other.share * (other.point[2] + other.seat[2])
 
 
 @inlined
-def _passage(g: Biped, clock: Clock, stride: Stride) -> tuple[float, float]:
+def _passage(g: Balance, clock: Clock, stride: Stride) -> tuple[float, float]:
     """Parts of the way to the other foot by which the references are moved: pressure's, capture's.
 
     The centre of pressure passes evenly at rest.  At speed equal shares change the legs' torques
@@ -226,17 +236,16 @@ def _passage(g: Biped, clock: Clock, stride: Stride) -> tuple[float, float]:
 
 
 @inlined
-def desired_accelerations(
-    g: Biped,
+def carry_base(
+    g: Carriage,
     o: Floats,
     clock: Clock,
     ground: Ground,
     pelvis: Pelvis,
     stride: Stride,
-    wanted: Wanted,
+    legs: Sequence[Leg],
     R: Floats,
-    legs: Records,
-    ankle: float,
+    wanted: Wanted,
 ) -> None:
     """The base's desired accelerations, the horizontal ones left to balance.
 
@@ -245,7 +254,7 @@ def desired_accelerations(
     """
     x, y = stride.place[0] - legs[clock.main].point[0], stride.place[1] - legs[clock.main].point[1]
     way = max(stride.ahead[0] * stride.ahead[0] + stride.ahead[1] * stride.ahead[1], x * x + y * y)
-    trail = 0.5 * math.sqrt(way) + g.trail
+    trail, ankle = 0.5 * math.sqrt(way) + g.trail, -g.sole[2]
     low = min(
         g.height,
         math.sqrt(max(g.knee * g.knee - trail * trail, 0.01))
@@ -269,9 +278,8 @@ def desired_accelerations(
     k = g.tilt_rate
     wanted.alpha[0] = k * k * R[1, 2] - 2.0 * k * pelvis.turning[0]
     wanted.alpha[1] = k * k * (wanted.lean - R[0, 2]) - 2.0 * k * pelvis.turning[1]
-    turned = clock.command[2] * (
-        0.5 * clock.step - clock.since
-    )  # of the main foot against the pelvis
+    # Of the main foot against the pelvis
+    turned = clock.command[2] * (0.5 * clock.step - clock.since)
     wanted.alpha[2] = g.turn_rate * (clock.command[2] - pelvis.turning[2])
     wanted.alpha[2] += g.yaw_rate * g.yaw_rate * (legs[clock.main].yaw - turned)
     for i in range(3):
@@ -280,7 +288,7 @@ def desired_accelerations(
 
 @inlined
 def _lower(
-    g: Biped, o: Floats, clock: Clock, ground: Ground, stride: Stride, legs: Records
+    g: Carriage, o: Floats, clock: Clock, ground: Ground, stride: Stride, legs: Sequence[Leg]
 ) -> float:
     """How much lower than the plane in their middle the foothold or the next one is [m], or 0."""
     if g.scan_x == 0:

@@ -1,15 +1,18 @@
-"""What the walking expert knows of a two-legged robot, and what it computes at each call."""
+"""What the walking expert knows of a two-legged robot, and what it computes at each call.
+
+Of `Biped`, of a leg and of what is worked out, a stage asks in its signature for the parts that it
+needs: first of what the robot is like, then what it reads, last what it writes.
+"""
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import Annotated
 
 from dynenvs.agents.experts.common.fields import dtype_of
-from dynenvs.agents.experts.common.memory import Common
+from dynenvs.agents.experts.common.memory import ROOM, Common, expert_opener, numbers, records
 from dynenvs.agents.experts.common.scan import Scan
 from dynenvs.agents.experts.common.state import Sight
-from dynenvs.memory.layout import Floats
+from dynenvs.memory.layout import Floats, ModelView
 
 LEGS = 2
 JOINTS = 6  # of a leg: hip yaw, roll and pitch, knee, ankle pitch and roll
@@ -43,25 +46,101 @@ MEMO = dtype_of(Memo)
 CARRIED = MEMO.itemsize // 8
 
 
-class Biped(Common, Sight, Scan):
-    """A robot's body, gait and gains, made by `parameters.py`."""
+# The robot's body, gait and gains, a class for each of the method's stages
+
+
+class Soles(Common, Scan):
+    """The soles, and where the ground under them is seen."""
 
     sole: Annotated[Floats, 3]  # middle of a sole in its foot's frame [m]
     sole_size: Annotated[Floats, 2]  # half its length and width [m]
     half_length: float  # of a sole's part in which the centre of pressure may lie [m]
     half_width: float
+
+
+class Standing(Soles, Sight):
+    """How soles stand, and on which part of them."""
+
+    skew: float  # between a sole and the ground at which it is trusted half [rad]
+    least_room: float  # part of the sole's room that is left at edges
+
+
+class Estimate(Standing):
+    """Of what is seen against what was expected, while either foot stands (`filter.py`)."""
+
+    clean: Annotated[Floats, 2]  # noise below which what is seen is taken as it is, above not
+    gain: Annotated[Floats, LEGS, STATES, STATES]
+    spread: Annotated[Floats, LEGS, STATES]  # standard deviations
+    # On dry ground and on slippery one:
+    friction: Annotated[Floats, 2]  # horizontal force over vertical, at most,
+    grip: Annotated[Floats, 2]  # and moment about the vertical over vertical force [m]
+
+
+class Gait(Common):
+    """The gait's clock."""
+
+    duty: float  # fraction of the cycle that a foot stands, at rest ...
+    duty_slope: float  # ... and what it loses with speed [s/m]
+    slow_frequency: float  # cycles a second at rest [Hz]
+    frequency_slope: float  # [Hz s/m]
+    quicker: Annotated[Floats, 3]  # moves from and to which steps are quicker [m], by what share
+
+
+class Balance(Common, Scan):
+    """How errors of the capture point are taken out."""
+
+    balance_rate: float  # bandwidth of the divergent component of motion [rad/s]
+    early: float  # by how much faster than evenly the load begins to pass, with speed [s/m]
+    strongest: float  # horizontal acceleration of the base for balance [m/s^2]
+
+
+class Footsteps(Balance):
+    """Where feet go."""
+
+    pace: float  # of the steps planned, over the commanded speed: they fall short
     width: float  # between the feet [m] ...
     width_slope: float  # ... and what it gains with a step sideways
     least_width: float  # distance between the feet sideways, at least [m] ...
     most_width: float  # ... and at most
     reach: float  # of a step forward or backward [m]
+
+
+class Edges(Soles):
+    """How footholds keep from edges."""
+
+    edge: float  # metres that a foothold may move to have all of the sole on the ground,
+    keep: float  # cost of moving it again, over that of moving it,
+    margin: float  # and how far the sole is to keep from edges [m]
+
+
+class Carriage(Soles):
+    """How the base is carried."""
+
     leg: float  # greatest distance from hip to ankle [m]
     knee: float  # the same of a steady gait, knees a little bent [m]
     trail: float  # how much further than half a step a foot stays behind [m]
     hip: float  # hips from the middle [m]
-    duty: float  # fraction of the cycle that a foot stands, at rest ...
-    duty_slope: float  # ... and what it loses with speed [s/m]
-    early: float  # by how much faster than evenly the load begins to pass, with speed [s/m]
+    height: float  # of the base above the ground [m]
+    lean: Annotated[Floats, 3]  # base's pitch at rest [rad], growth with speed [rad s/m], bound
+    height_rate: float  # bandwidths [rad/s]: of the height,
+    tilt_rate: float  # of roll and pitch,
+    turn_rate: float  # of the turning speed,
+    yaw_rate: float  # of the heading against the standing feet's
+    most_turning: float  # bound on its turning acceleration [rad/s^2]
+
+
+class Posture:
+    """How torso and arms are held."""
+
+    torso_rate: float  # bandwidths [rad/s]: of the torso, upright by itself,
+    posture_rate: float  # of torso and arms
+    pose: Annotated[Floats, UPPER]  # of those joints [rad]
+    swing: Annotated[Floats, UPPER]  # and how far they swing to each side with speed [rad s/m]
+
+
+class Swing(Soles):
+    """How feet move."""
+
     landing: float  # part of a swing in which the foot takes up its landing speed,
     landing_speed: float  # and that speed [m/s]
     phase_warp: float  # by how much faster its way forward ends, and slower begins
@@ -69,70 +148,54 @@ class Biped(Common, Sight, Scan):
     over: float  # ... over what is highest on its way on terrain [m],
     apex: float  # and the part of the swing after which it is there
     sink: float  # speed of a late foot, more of it for each metre above ground [1/s]
-    edge: float  # metres that a foothold may move to have all of the sole on the ground,
-    keep: float  # cost of moving it again, over that of moving it,
-    margin: float  # and how far the sole is to keep from edges [m]
-    least_room: float  # part of the sole's room that is left at edges
-    slow_frequency: float  # cycles a second at rest [Hz]
-    frequency_slope: float  # [Hz s/m]
-    mass: float  # of the whole robot [kg]
-    pace: float  # of the steps planned, over the commanded speed: they fall short
-    height: float  # of the base above the ground [m]
-    lean: Annotated[Floats, 3]  # base's pitch at rest [rad], growth with speed [rad s/m], bound
-    height_rate: float  # bandwidths [rad/s]: of the height,
-    tilt_rate: float  # of roll and pitch,
-    turn_rate: float  # of the turning speed,
-    yaw_rate: float  # of the heading against the standing feet's,
-    torso_rate: float  # of the torso, upright by itself,
-    balance_rate: float  # of the divergent component of motion,
-    swing_rate: float  # of swinging feet,
-    foot_rate: float  # of their tilt,
-    hurry: Annotated[Floats, 2]  # foothold's move at which feet are faster [m], and by what share
-    quicker: Annotated[Floats, 3]  # moves from and to which steps are quicker [m], by what share
-    flat_rate: float  # of the tilt of standing ones,
-    clean: Annotated[Floats, 2]  # noise below which what is seen is taken as it is, above not
-    skew: float  # between a sole and the ground at which it is trusted half [rad]
-    posture_rate: float  # of torso and arms
-    pose: Annotated[Floats, UPPER]  # of those joints [rad]
-    swing: Annotated[Floats, UPPER]  # and how far they swing to each side with speed [rad s/m]
-    strongest: float  # horizontal acceleration of the base for balance [m/s^2]
-    most_turning: float  # and its turning acceleration [rad/s^2]
-    most_swing: Annotated[Floats, TWIST]  # acceleration of a foot [rad/s^2, m/s^2]
-    # On dry ground and on slippery one:
-    friction: Annotated[Floats, 2]  # horizontal force over vertical, at most,
-    grip: Annotated[Floats, 2]  # and moment about the vertical over vertical force [m]
-    # Of what is seen against what was expected, while either foot stands (`filter.py`):
-    gain: Annotated[Floats, LEGS, STATES, STATES]
-    spread: Annotated[Floats, LEGS, STATES]  # standard deviations
     heel: float  # greatest pitch of a swinging foot, toe down, with speed [rad s/m]
+    swing_rate: float  # bandwidths [rad/s]: of swinging feet,
+    foot_rate: float  # of their tilt,
+    flat_rate: float  # of the tilt of standing ones
+    hurry: Annotated[Floats, 2]  # foothold's move at which feet are faster [m], and by what share
+    most_swing: Annotated[Floats, TWIST]  # acceleration of a foot [rad/s^2, m/s^2]
+
+
+class Biped(Estimate, Gait, Footsteps, Edges, Carriage, Posture, Swing):
+    """All of it, made by `parameters.py`."""
 
 
 BIPED = dtype_of(Biped)
 
 
-class Leg:
-    """A leg, its foot and the ground below it."""
+# A leg
 
-    flatness: float  # how far its sole seems to lie flat
-    normal: Annotated[Floats, 3]  # of the ground below its sole, or below the next foothold
-    ground: float  # height of that ground [m]
-    seat: Annotated[Floats, 3]  # from the sole's middle to that of its part on the ground [m]
-    room: Annotated[Floats, 2]  # half length and width in which the centre of pressure may lie [m]
-    body: int  # the foot
-    first: int  # coordinate of its first joint
+
+class Stance:
+    """Whether a foot carries."""
+
     phase: float  # since the foot was due to carry, in [0, 1)
     touches: int  # the ground, as the observation says
-    trust: float  # in its sole as a measure of height and tilt, over the observation's
     stands: int
     share: float  # of the load, in [0, 1]
+
+
+class Sole:
+    """A sole, and the ground below it."""
+
+    body: int  # the foot
     point: Annotated[Floats, 3]  # middle of the sole, in the heading's frame [m]
     velocity: Annotated[Floats, TWIST]
     yaw: float  # of the foot [rad]
     up: Annotated[Floats, 3]  # the foot's upward axis
     tilt: Annotated[Floats, 2]  # rotation vector that would lay it on the ground [rad]
-    goal: Annotated[Floats, TWIST]  # acceleration of the sole,
-    drift: Annotated[Floats, TWIST]  # what it is by velocities alone,
-    twist: Annotated[Floats, TWIST]  # and what the leg's joints add
+    normal: Annotated[Floats, 3]  # of the ground below its sole, or below the next foothold
+    ground: float  # height of that ground [m]
+    seat: Annotated[Floats, 3]  # from the sole's middle to that of its part on the ground [m]
+    room: Annotated[Floats, 2]  # half length and width in which the centre of pressure may lie [m]
+    flatness: float  # how far its sole seems to lie flat
+    trust: float  # in it as a measure of height and tilt, over the observation's
+
+
+class Chain:
+    """The joints from the base to a sole."""
+
+    first: int  # coordinate of the first one
     arm: Annotated[Floats, 3]  # from the base to the sole's middle [m]
     jacobian: Annotated[Floats, TWIST, JOINTS]
     damping: float  # of a straight leg's inverse
@@ -141,7 +204,19 @@ class Leg:
     inverse: Annotated[Floats, JOINTS, TWIST]
 
 
-LEG = dtype_of(Leg)
+class Motion:
+    """How a sole is to move."""
+
+    goal: Annotated[Floats, TWIST]  # acceleration of the sole,
+    drift: Annotated[Floats, TWIST]  # what it is by velocities alone,
+    twist: Annotated[Floats, TWIST]  # and what the leg's joints add
+
+
+class Leg(Stance, Sole, Chain, Motion):
+    """All of a leg."""
+
+
+# What is worked out at each call
 
 
 class Clock:
@@ -207,22 +282,43 @@ class Known:
     v: Annotated[Floats, NV]
 
 
-class Load:
-    """Where and how the ground is to push."""
+class Hold:
+    """What the ground can be relied on for."""
 
-    pressure: Annotated[Floats, 3]  # desired centre of pressure [m]
-    friction: float  # horizontal force over vertical that is relied on,
+    friction: float  # horizontal force over vertical,
     grip: float  # and moment about the vertical over vertical force [m]
+
+
+class Pressure:
+    """Where the ground is to push."""
+
+    center: Annotated[Floats, 3]  # desired centre of pressure [m]
     inside: Annotated[Floats, 3]  # from the seat of each sole to where it pushes [m],
     room: Annotated[Floats, 2]  # and how far that may be along the sole and across [m]
+
+
+class Push:
+    """How it pushes."""
+
     wrench: Annotated[Floats, 3, 6]  # the ground's, and its growth with a[0] and a[1]
     force: Annotated[Floats, 3]  # of the ground [N]
     moment: Annotated[Floats, 3]  # about the centre of pressure [N m]
 
 
-# What is worked out at each call, one record after the other, then those of the legs
-PARTS = tuple(dtype_of(part) for part in (Clock, Ground, Pelvis, Stride, Wanted, Known, Load))
-CLOCK, GROUND, PELVIS, STRIDE, WANTED, KNOWN, LOAD = PARTS
-CLOCK_AT, GROUND_AT, PELVIS_AT, STRIDE_AT, WANTED_AT, KNOWN_AT, LOAD_AT, LEGS_AT = accumulate(
-    (part.itemsize for part in PARTS), initial=0
-)
+class BipedView(ModelView, buffers=ROOM):
+    """What a thread of the humanoid's expert works out."""
+
+    a = numbers("nv", "desired accelerations [m/s^2, rad/s^2]")
+    clock = records(Clock)
+    ground = records(Ground)
+    pelvis = records(Pelvis)
+    stride = records(Stride)
+    wanted = records(Wanted)
+    known = records(Known)
+    hold = records(Hold)
+    press = records(Pressure)
+    push = records(Push)
+    legs = records(Leg, LEGS)
+
+
+open_biped = expert_opener(BipedView)

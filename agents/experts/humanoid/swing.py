@@ -8,6 +8,7 @@ It ends on its way down: the foot meets the ground earlier or later, as the grou
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from dynenvs.agents.experts.common.curves import (
     glide,
@@ -19,10 +20,10 @@ from dynenvs.agents.experts.common.curves import (
     smooth_step,
 )
 from dynenvs.agents.experts.humanoid.legs import find_tilt
-from dynenvs.agents.experts.humanoid.records import LEGS, TWIST, Biped, Clock, Ground, Leg, Stride
+from dynenvs.agents.experts.humanoid.records import LEGS, TWIST, Clock, Ground, Leg, Stride, Swing
 from dynenvs.agents.experts.humanoid.terrain import aim, rise_over
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Floats, Records
+from dynenvs.memory.layout import Floats
 from dynenvs.simd.elementary import cos, sin
 
 HANGING = 0.8  # part of the swing in which the toe hangs
@@ -32,7 +33,7 @@ RAMP, RAMP_UP = 0.25, 0.18  # of a swing's acceleration, and upwards, in a part 
 
 @inlined
 def set_goals(
-    g: Biped, o: Floats, clock: Clock, ground: Ground, stride: Stride, legs: Records
+    g: Swing, o: Floats, clock: Clock, ground: Ground, stride: Stride, legs: Sequence[Leg]
 ) -> None:
     """Accelerations of all soles, turning and then linear."""
     for leg in range(LEGS):
@@ -48,7 +49,7 @@ def set_goals(
 
 
 @inlined
-def _lie_down(g: Biped, one: Leg) -> None:
+def _lie_down(g: Swing, one: Leg) -> None:
     """A standing sole that has tipped about an edge turns flat again."""
     k = g.flat_rate
     for i in range(2):
@@ -56,7 +57,7 @@ def _lie_down(g: Biped, one: Leg) -> None:
 
 
 @inlined
-def _come_down(g: Biped, one: Leg) -> None:
+def _come_down(g: Swing, one: Leg) -> None:
     """The foot comes straight down while its sole turns flat."""
     k = g.swing_rate
     for i in range(2):
@@ -67,7 +68,7 @@ def _come_down(g: Biped, one: Leg) -> None:
 
 
 @inlined
-def _swing(g: Biped, o: Floats, clock: Clock, ground: Ground, stride: Stride, one: Leg) -> None:
+def _swing(g: Swing, o: Floats, clock: Clock, ground: Ground, stride: Stride, one: Leg) -> None:
     """From where the foot is to its next place, up and down, toe down and up again."""
     if g.scan_x > 0:
         aim(g, o, ground, stride, one)
@@ -106,7 +107,7 @@ def _swing(g: Biped, o: Floats, clock: Clock, ground: Ground, stride: Stride, on
 
 
 @inlined
-def _rise(g: Biped, elapsed: float, whole: float) -> tuple[float, float]:
+def _rise(g: Swing, elapsed: float, whole: float) -> tuple[float, float]:
     """Height and vertical speed of a swing, which meets the ground on its way down."""
     sinking = g.landing * whole  # in which it reaches its landing speed
     over = max(elapsed - whole + sinking, 0.0) / sinking

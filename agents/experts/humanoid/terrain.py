@@ -9,12 +9,24 @@ for that.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from dynenvs.agents.experts.common.scan import fit_plane, ground_height
-from dynenvs.agents.experts.humanoid.records import LEGS, Biped, Clock, Ground, Leg, Memo, Stride
+from dynenvs.agents.experts.common.scan import Scan, fit_plane, ground_height
+from dynenvs.agents.experts.humanoid.records import (
+    LEGS,
+    Clock,
+    Edges,
+    Ground,
+    Leg,
+    Memo,
+    Soles,
+    Standing,
+    Stride,
+    Swing,
+)
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Floats, Records, WorkView
+from dynenvs.memory.layout import Floats, WorkView
 from dynenvs.simd.elementary import atan2, cos, sin
 
 ALONG, ACROSS = 5, 3  # points of a sole below which the ground is looked at
@@ -27,14 +39,14 @@ STEEP = 0.32  # slope from which on there is one, too
 
 
 @inlined
-def height_at(g: Biped, o: Floats, ground: Ground, x: float, y: float) -> float:
+def height_at(g: Scan, o: Floats, ground: Ground, x: float, y: float) -> float:
     """Height of the ground at (x, y) in the frame [m]."""
     return float(ground.level + ground_height(g, o, x, y))
 
 
 @kernel
 def fit_sole(
-    g: Biped, o: Floats, ground: Ground, x: float, y: float, yaw: float, normal: Floats
+    g: Soles, o: Floats, ground: Ground, x: float, y: float, yaw: float, normal: Floats
 ) -> float:
     """The ground under a sole with its middle at (x, y): its normal; height on which it rests [m].
 
@@ -68,14 +80,14 @@ def fit_sole(
 
 
 @inlined
-def look_at_ground(g: Biped, o: Floats, ground: Ground) -> None:
+def look_at_ground(g: Standing, o: Floats, ground: Ground) -> None:
     """The plane of the scanned ground, and the height above it instead of that observed."""
     o[g.at_height] = fit_plane(g, o, ground)
     ground.level = o[g.at_height]
 
 
 @inlined
-def feel_ground(g: Biped, ground: Ground, w: WorkView, legs: Records, o: Floats) -> None:
+def feel_ground(w: WorkView, g: Standing, o: Floats, ground: Ground, legs: Sequence[Leg]) -> None:
     """The ground under each sole, and how far the sole seems to lie on it; needs the poses."""
     ground.level = o[g.at_height]
     for leg in range(LEGS):
@@ -94,7 +106,7 @@ def feel_ground(g: Biped, ground: Ground, w: WorkView, legs: Records, o: Floats)
 
 @inlined
 def _take_seat(
-    g: Biped, o: Floats, ground: Ground, one: Leg, x: float, y: float, z: float, yaw: float
+    g: Standing, o: Floats, ground: Ground, one: Leg, x: float, y: float, z: float, yaw: float
 ) -> None:
     """The middle and the size of the part of a sole that the ground carries.
 
@@ -131,7 +143,7 @@ def _carried(height: float, level: float, one: Leg) -> float:
 
 
 @kernel
-def carried_share(g: Biped, o: Floats, ground: Ground, x: float, y: float, yaw: float) -> float:
+def carried_share(g: Edges, o: Floats, ground: Ground, x: float, y: float, yaw: float) -> float:
     """Share of a sole with its middle at (x, y), and a margin about it, that the ground carries."""
     c, s = cos(yaw), sin(yaw)
     top, mean = -math.inf, 0.0
@@ -149,12 +161,12 @@ def carried_share(g: Biped, o: Floats, ground: Ground, x: float, y: float, yaw: 
 
 @inlined
 def choose_foothold(
-    g: Biped,
+    g: Edges,
     o: Floats,
     clock: Clock,
     ground: Ground,
+    legs: Sequence[Leg],
     stride: Stride,
-    legs: Records,
     old: Memo,
     new: Memo,
 ) -> None:
@@ -179,10 +191,8 @@ def choose_foothold(
         if cost < best:
             best = cost
             new.shift[0], new.shift[1] = dx, dy
-    stride.place[0], stride.place[1] = (
-        stride.place[0] + new.shift[0],
-        stride.place[1] + new.shift[1],
-    )
+    stride.place[0] += new.shift[0]
+    stride.place[1] += new.shift[1]
 
 
 @inlined
@@ -193,7 +203,7 @@ def _toward(way: float, speed: float, last: float, time: float, most: float) -> 
 
 
 @kernel
-def highest(g: Biped, o: Floats, ground: Ground, one: Leg, x1: float, y1: float) -> float:
+def highest(g: Soles, o: Floats, ground: Ground, one: Leg, x1: float, y1: float) -> float:
     """The highest ground that a sole meets from where it is to (x1, y1) [m]."""
     x, y = one.point[0], one.point[1]
     c, s = cos(one.yaw), sin(one.yaw)
@@ -207,14 +217,14 @@ def highest(g: Biped, o: Floats, ground: Ground, one: Leg, x1: float, y1: float)
 
 
 @inlined
-def aim(g: Biped, o: Floats, ground: Ground, stride: Stride, one: Leg) -> None:
+def aim(g: Soles, o: Floats, ground: Ground, stride: Stride, one: Leg) -> None:
     """The ground below the next foothold."""
     one.ground = fit_sole(g, o, ground, stride.place[0], stride.place[1], one.yaw, one.normal)
 
 
 @inlined
 def rise_over(
-    g: Biped, o: Floats, ground: Ground, stride: Stride, one: Leg, elapsed: float, whole: float
+    g: Swing, o: Floats, ground: Ground, stride: Stride, one: Leg, elapsed: float, whole: float
 ) -> float:
     """Vertical acceleration of a swinging foot: up, over what is in the way, down to its place."""
     done, left = elapsed / whole, whole - elapsed

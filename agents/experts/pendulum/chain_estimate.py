@@ -52,7 +52,7 @@ def foretell_chain(w: WorldView, p: Chain, q: Floats, v: Floats, change: Floats)
     """Move on by a control period under `w.tau`.
 
     Args:
-        m, s, w: the expert's; state and torques are lost.
+        w: the expert's; state and torques are lost.
         p: what the expert knows of the chain.
         q, v: from where, then to where, shape (nv,).
         change: scratch, shape (nv,).

@@ -26,7 +26,13 @@ import numpy as np
 
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
 from dynenvs.agents.experts.common.fields import dtype_of
-from dynenvs.agents.experts.common.memory import open_memory, set_common
+from dynenvs.agents.experts.common.memory import (
+    ROOM,
+    expert_opener,
+    numbers,
+    open_memory,
+    set_common,
+)
 from dynenvs.agents.experts.pendulum.chain_estimate import Chain, foretell_chain, push, tip
 from dynenvs.agents.experts.pendulum.estimate import (
     blend,
@@ -37,10 +43,18 @@ from dynenvs.agents.experts.pendulum.estimate import (
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumTask
 from dynenvs.jit.compiled import entry, inlined
-from dynenvs.jit.views import vector
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, Records, StateView, WorldView
+from dynenvs.memory.layout import (
+    Bytes,
+    Floats,
+    Ints,
+    Matrix,
+    ModelView,
+    Records,
+    StateView,
+    WorldView,
+)
 from dynenvs.simd.elementary import asin, atan2, cos, hypot, sin
 from dynenvs.simulation.progress import claim, leave
 
@@ -71,6 +85,19 @@ class Settings(Chain):
 SETTINGS = dtype_of(Settings)
 
 
+class ChainView(ModelView, buffers=ROOM):
+    """What a thread of the chain's expert works out."""
+
+    q = numbers("nv", "angles as they are estimated [rad]")
+    v = numbers("nv", "velocities as they are estimated [rad/s]")
+    q_ref = numbers("nv", "angles to approach [rad]")
+    a = numbers("nv", "desired accelerations [rad/s^2]")
+    change = numbers("nv", "scratch")
+
+
+open_chain = expert_opener(ChainView)
+
+
 @entry(seconds=2)
 def act(
     memory: Annotated[Bytes, 2],
@@ -86,10 +113,9 @@ def act(
     table: empty; the arguments are those of every expert (`BatchController`).  Returns 0: nothing
     is tracked that could be missed.
     """
-    w, wanted, room = open_memory(memory[thread])
-    n = w.header[0].nv
-    p, q_ref, q = constants[0], vector(room, 0, n, np.float64), vector(room, 8 * n, n, np.float64)
-    v, more = vector(room, 16 * n, n, np.float64), vector(room, 24 * n, n, np.float64)
+    w, room = open_memory(memory[thread])
+    own, p, n = open_chain(w, room), constants[0], w.header[0].nv
+    q, v, q_ref, a = own.q, own.v, own.q_ref, own.a
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         for j in range(n):
@@ -102,14 +128,14 @@ def act(
         force_x, force_z = _plan(w, p, observations[i], q_ref)
         for j in range(n):
             error = min(max(q_ref[j] - w.q[j], -MOST_ERROR), MOST_ERROR)
-            wanted[j] = BANDWIDTH * (BANDWIDTH * error - 2.0 * w.v[j])
-        _track(w, p, wanted)
+            a[j] = BANDWIDTH * (BANDWIDTH * error - 2.0 * w.v[j])
+        _track(w, p, a)
         push(w, w.tau, p, force_x, force_z)
         for j in range(n):
             limit = w.dofs[j].effort
             w.tau[j] = min(max(w.tau[j], -limit), limit)
             actions[i, j] = w.tau[j] / limit
-        foretell_chain(w, p, q, v, more)
+        foretell_chain(w, p, q, v, own.change)
         carry(tail, q, v)
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
@@ -230,6 +256,7 @@ class ChainController(BatchController):
 
     task_type = ChainPendulumTask
     act = staticmethod(act)
+    view = ChainView
     inverse = False
 
     def know(self, task: ChainPendulumTask) -> Knowledge:
@@ -241,4 +268,4 @@ class ChainController(BatchController):
         for name in ("spacing", "radius", "pivot", "wall"):
             settings[name] = task.options[name]
         settings["press"] = PRESS * task.options["weight"]
-        return Knowledge(task.model, settings, np.zeros(0), 4 * 8 * task.links)
+        return Knowledge(task.model, settings, np.zeros(0))

@@ -21,7 +21,13 @@ from numpy.typing import NDArray
 
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
 from dynenvs.agents.experts.common.fields import dtype_of
-from dynenvs.agents.experts.common.memory import open_memory, set_common
+from dynenvs.agents.experts.common.memory import (
+    ROOM,
+    expert_opener,
+    numbers,
+    open_memory,
+    set_common,
+)
 from dynenvs.agents.experts.pendulum.estimate import (
     HEAD,
     Filter,
@@ -39,9 +45,17 @@ from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.pendulum.double_pendulum import DoublePendulumTask
 from dynenvs.jit.compiled import entry, inlined
-from dynenvs.jit.views import vector
 from dynenvs.kinematics.poses import update_kinematics
-from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, Records, WorkView, WorldView
+from dynenvs.memory.layout import (
+    Bytes,
+    Floats,
+    Ints,
+    Matrix,
+    ModelView,
+    Records,
+    WorkView,
+    WorldView,
+)
 from dynenvs.simd.elementary import atan2, tanh
 from dynenvs.simulation.progress import claim, leave
 
@@ -73,6 +87,15 @@ class Settings(Filter):
 SETTINGS = dtype_of(Settings)
 
 
+class PendulumView(ModelView, buffers=ROOM):
+    """What a thread of the double pendulum's expert works out."""
+
+    x = numbers("4", "the state: angles, then velocities [rad, rad/s]")
+
+
+open_pendulum = expert_opener(PendulumView)
+
+
 @entry(seconds=3)
 def act(
     memory: Annotated[Bytes, 2],
@@ -88,8 +111,8 @@ def act(
     points: the tube, or none with both motors; the other arguments are those of every expert
     (`BatchController`).  Returns 0: nothing is tracked that could be missed.
     """
-    w, _, room = open_memory(memory[thread])
-    p, x = constants[0], vector(room, 0, 4, np.float64)
+    w, room = open_memory(memory[thread])
+    p, x = constants[0], open_pendulum(w, room).x
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
         _read(p, observations[i], x)
@@ -221,6 +244,7 @@ class PendulumController(BatchController):
 
     task_type = DoublePendulumTask
     act = staticmethod(act)
+    view = PendulumView
     inverse = False
 
     def __init__(self, env: DynEnv | DynVectorEnv, plan: Floats | None = None) -> None:
@@ -244,4 +268,4 @@ class PendulumController(BatchController):
         if model.nu == 1:
             torques = np.array(PLANS[task.actuated]) if self._plan is None else self._plan
             points = tube(plant, torques, regulator)
-        return Knowledge(model, settings, points, 8 * 4)
+        return Knowledge(model, settings, points)

@@ -135,7 +135,7 @@ def foretell(w: WorldView, p: Filter, q: Floats, v: Floats) -> None:
     """Move on by a control period under `w.tau`, where nothing is touched.
 
     Args:
-        m, s, w: the expert's; the state is lost.
+        w: the expert's; the state is lost.
         p: record with the fields of Filter.
         q, v: from where, then to where, shape (nv,).
     """

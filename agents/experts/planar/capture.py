@@ -15,13 +15,22 @@ step ends, moves the next foothold by as much.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from dynenvs.agents.experts.common.curves import smooth_step
+from dynenvs.agents.experts.common.memory import Common
 from dynenvs.agents.experts.common.state import mass_entry
-from dynenvs.agents.experts.planar.records import Leg, Plan, Walker
+from dynenvs.agents.experts.planar.records import (
+    Balance,
+    Clock,
+    Leg,
+    Load,
+    Stance,
+    Step,
+)
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Records, WorldView
+from dynenvs.memory.layout import WorldView
 from dynenvs.simd.elementary import cosh, exp, sinh
 
 LEAST_HEIGHT = 0.2  # of the centre of mass [m]
@@ -31,7 +40,7 @@ GATHERING = 0.25  # speed above the present one that steps are planned for, to t
 
 
 @inlined
-def find_capture(w: WorldView, g: Walker, p: Plan) -> None:
+def find_capture(w: WorldView, g: Common, step: Step) -> None:
     """The capture point, ahead of the hip, and the pendulum's speed; needs the mass matrix."""
     whole = w.body[1]
     center, height = whole.hc[0] / whole.mc - w.q[0], max(whole.hc[2] / whole.mc, LEAST_HEIGHT)
@@ -40,70 +49,70 @@ def find_capture(w: WorldView, g: Walker, p: Plan) -> None:
         x += mass_entry(w, j, 0) * w.v[j]
         z += mass_entry(w, j, 1) * w.v[j]
         turn += mass_entry(w, j, ROOT) * w.v[j]
-    p.omega = math.sqrt(g.gravity / height)
-    p.drift = (turn + w.q[1] * x + center * z) / (whole.mc * height)
-    p.capture = center + p.drift / p.omega
+    step.omega = math.sqrt(g.gravity / height)
+    step.drift = (turn + w.q[1] * x + center * z) / (whole.mc * height)
+    step.capture = center + step.drift / step.omega
 
 
 @inlined
-def plan_step(g: Walker, p: Plan, legs: Records) -> None:
+def plan_step(g: Balance, legs: Sequence[Leg], clock: Clock, step: Step) -> None:
     """The next foothold, and where the ground is to push: the ankle's, ahead of the hip."""
-    handover, span = 0.5 * (g.duty - 0.5 - g.early), 0.5 * (g.duty - 0.5 + g.early) / p.rate
+    handover, span = 0.5 * (g.duty - 0.5 - g.early), 0.5 * (g.duty - 0.5 + g.early) / clock.rate
     at = legs[0].phase - handover
     at -= math.floor(at)
     main = 0 if at < 0.5 else 1
-    since, step = (at - 0.5 * main) / p.rate, 0.5 / p.rate
+    since, time = (at - 0.5 * main) / clock.rate, 0.5 / clock.rate
     if legs[main].stands == 0 and legs[1 - main].stands != 0:  # late: the old one carries on
-        main, since = 1 - main, step
-    w, one, other = p.omega, legs[main], legs[1 - main]
-    growth = exp(w * step)
+        main, since = 1 - main, time
+    w, one, other = step.omega, legs[main], legs[1 - main]
+    growth = exp(w * time)
     # The first steps from standing are shorter: mean speed of the pendulum that moves as fast now
-    half = 0.5 * w * step
-    mean = p.drift * sinh(half) / (half * cosh(w * since - half))
-    length = min(p.command, max(mean, 0.0) + GATHERING) * step
+    half = 0.5 * w * time
+    mean = step.drift * sinh(half) / (half * cosh(w * since - half))
+    length = min(clock.command, max(mean, 0.0) + GATHERING) * time
     sweep = g.sweep
-    here = g.middle + sweep * (since / step - 0.5)  # reference centre of pressure
-    steady = here + sweep / (w * step) + (length - sweep) / (growth - 1.0) * exp(w * since)
+    here = g.middle + sweep * (since / time - 0.5)  # reference centre of pressure
+    steady = here + sweep / (w * time) + (length - sweep) / (growth - 1.0) * exp(w * since)
     # Both carry for a while, the one more and more: so does the pressure pass, and what it does
-    near = min(since, step - since)
+    near = min(since, time - since)
     if one.stands and other.stands and near < span:
         way = other.ankle - one.ankle
-        way -= sweep if since >= step - since else -sweep
+        way -= sweep if since >= time - since else -sweep
         here += 0.5 * (1.0 - near / span) * way
         rest = span - near
         lag = rest - (1.0 - exp(-w * rest)) / w
-        if since >= step - since:
+        if since >= time - since:
             lag = rest + (1.0 - exp(w * rest)) / w
         steady += 0.5 / span * lag * way
-    error = p.capture - one.ankle - steady
-    p.pressure = one.ankle + here + (1.0 + g.balance_rate / w) * error
-    left = step - since
+    error = step.capture - one.ankle - steady
+    step.pressure = one.ankle + here + (1.0 + g.balance_rate / w) * error
+    left = time - since
     size = abs(error)
     shrinks = size * exp(-g.balance_rate * left)
     grows = g.room + (size - g.room) * exp(w * left)
     move = length + math.copysign(max(shrinks, grows), error)
-    p.foothold = one.ankle + min(max(move, -g.longest_step), g.longest_step)
-    p.way = max(abs(length), abs(p.foothold - one.ankle))
+    step.foothold = one.ankle + min(max(move, -g.longest_step), g.longest_step)
+    step.way = max(abs(length), abs(step.foothold - one.ankle))
     moved = abs(move - min(max(move, 0.0), length))
-    _choose_pace(g, p, moved)
+    _choose_pace(g, moved, clock)
 
 
 @inlined
-def _choose_pace(g: Walker, p: Plan, moved: float) -> None:
+def _choose_pace(g: Balance, moved: float, clock: Clock) -> None:
     """Whose next foothold is far from a steady gait's steps quicker; later the clock waits.
 
     moved: how far [m]; who is just slower than commanded has time.
     """
     low, high, most = g.quicker[0], g.quicker[1], g.quicker[2]
-    p.ahead += g.period * p.rate * p.faster / (1.0 + p.faster)
-    p.ahead -= math.floor(p.ahead + 0.5)
-    p.faster = most * smooth_step((moved - low) / (high - low))
-    if p.faster < WAIT:
-        p.faster -= WAIT * min(max(p.ahead / WAIT_FROM, -1.0), 1.0)
+    clock.ahead += g.period * clock.rate * clock.faster / (1.0 + clock.faster)
+    clock.ahead -= math.floor(clock.ahead + 0.5)
+    clock.faster = most * smooth_step((moved - low) / (high - low))
+    if clock.faster < WAIT:
+        clock.faster -= WAIT * min(max(clock.ahead / WAIT_FROM, -1.0), 1.0)
 
 
 @inlined
-def press_soles(g: Walker, p: Plan, legs: Records) -> None:
+def press_soles(g: Balance, legs: Sequence[Leg], step: Step, load: Load) -> None:
     """Where each standing sole pushes, and what it carries, so that they push where they should.
 
     The clock passes the load from foot to foot; both push at the same place of their soles, but for
@@ -120,23 +129,23 @@ def press_soles(g: Walker, p: Plan, legs: Records) -> None:
     a, b = _toed(g, one), _toed(g, other)
     free = one.share * (1.0 - a) + other.share * (1.0 - b)
     place = one.share * (one.ankle + a * g.toe) + other.share * (other.ankle + b * g.toe)
-    inside = (p.pressure - place) / max(free, LEAST_FREE)
+    inside = (step.pressure - place) / max(free, LEAST_FREE)
     inside = min(max(inside, g.heel + g.edge), g.toe - g.edge)
     if one.stands:
         one.point = inside + a * (g.toe - inside)
     if other.stands:
         other.point = inside + b * (g.toe - inside)
-    p.pressure = place + free * inside
-    p.carried = one.share + other.share
+    step.pressure = place + free * inside
+    load.carried = one.share + other.share
 
 
 @inlined
-def _age(one: Leg) -> float:
+def _age(one: Stance) -> float:
     """Of a stance, in cycles since it was due: negative for a foot that is about to come down."""
     return one.phase if one.phase < 0.75 else one.phase - 1.0
 
 
 @inlined
-def _toed(g: Walker, one: Leg) -> float:
+def _toed(g: Balance, one: Stance) -> float:
     """How far a foot that is about to leave pushes with its toe alone, 0 to 1."""
     return smooth_step(1.0 - (g.roll_start - _age(one)) / g.toeing)

@@ -8,12 +8,13 @@ velocity.  What a call before has foreseen is blended in, by fixed gains.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from dynenvs.agents.experts.planar.limb import lowest, move_leg, place_leg
-from dynenvs.agents.experts.planar.records import Leg, Plan, Walker
+from dynenvs.agents.experts.planar.limb import move_leg, place_leg
+from dynenvs.agents.experts.planar.records import Body, Clock, Estimate, Leg, Trunk
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Floats, Records, StateView
+from dynenvs.memory.layout import Floats, StateView
 from dynenvs.simd.elementary import atan2
 
 # Standard deviations of observations
@@ -24,7 +25,9 @@ REST, TURNS = 0.03, 0.1  # of a standing foot's velocity [m/s] and of its turnin
 
 
 @inlined
-def read_observation(w: StateView, g: Walker, p: Plan, legs: Records, row: Floats) -> None:
+def read_observation(
+    w: StateView, g: Estimate, row: Floats, clock: Clock, trunk: Trunk, legs: Sequence[Leg]
+) -> None:
     """State, with x = 0, clock, command, contacts; blended with what was foreseen."""
     nq, nv, root = w.header[0].nq, w.header[0].nv, g.root
     w.q[0], w.q[1] = 0.0, row[g.at_height]
@@ -38,27 +41,27 @@ def read_observation(w: StateView, g: Walker, p: Plan, legs: Records, row: Float
         w.v[i] = row[rates + i]
     at = g.at_gait_phase
     turn = atan2(row[at], row[at + 1]) / (2.0 * math.pi)
-    p.phase, p.command = turn - math.floor(turn), row[g.at_command]
+    clock.phase, clock.command = turn - math.floor(turn), row[g.at_command]
     if root > ROOT:
         w.q[ROOT], w.v[ROOT] = row[g.at_pitch], row[g.at_pitch_rate]
     at_memory = g.seen + 1 + nq + nv
-    p.ahead = p.faster = 0.0
+    clock.ahead = clock.faster = 0.0
     if g.balances:  # a clock of its own
-        p.ahead, p.faster = row[at_memory], row[at_memory + 1]
-        p.phase += p.ahead
-        p.phase -= math.floor(p.phase)
-    p.rate = (1.0 + p.faster) * (g.slow_frequency + g.frequency_slope * p.command)
+        clock.ahead, clock.faster = row[at_memory], row[at_memory + 1]
+        clock.phase += clock.ahead
+        clock.phase -= math.floor(clock.phase)
+    clock.rate = (1.0 + clock.faster) * (g.slow_frequency + g.frequency_slope * clock.command)
     feet = g.at_foot_contacts
     for leg in range(g.legs):
         one = legs[leg]
         one.touches = 1 if row[feet + leg] > 0.5 else 0
-        own = p.phase + g.offsets[leg]
+        own = clock.phase + g.offsets[leg]
         one.phase = own - math.floor(own)
     at = g.seen
-    p.known = 1 if row[at] > 0.5 else 0
+    clock.known = 1 if row[at] > 0.5 else 0
     for leg in range(g.legs):
         legs[leg].stood = 1 if g.balances and row[at_memory + 2 + leg] > 0.5 else 0
-    if p.known:
+    if clock.known:
         at += 1
         for i in range(1, nq):
             near = HEIGHT if i < ROOT else JOINT
@@ -69,8 +72,8 @@ def read_observation(w: StateView, g: Walker, p: Plan, legs: Records, row: Float
             if i == ROOT and root > ROOT:
                 near, trust = TURN, g.trust_root
             w.v[i] = _blend(row[at + i], w.v[i], trust, near)
-    p.pitch = w.q[ROOT] if root > ROOT else 0.0
-    p.turn = w.v[ROOT] if root > ROOT else 0.0
+    trunk.pitch = w.q[ROOT] if root > ROOT else 0.0
+    trunk.turn = w.v[ROOT] if root > ROOT else 0.0
 
 
 @inlined
@@ -81,16 +84,16 @@ def _blend(foreseen: float, seen: float, trust: float, deviation: float) -> floa
 
 
 @inlined
-def stand_on_feet(w: StateView, g: Walker, p: Plan, legs: Records) -> None:
+def stand_on_feet(w: StateView, g: Estimate, trunk: Trunk, legs: Sequence[Leg]) -> None:
     """Height and velocity of the hip from the standing legs, the rates of whose joints follow."""
     weight = 1.0 / (HEIGHT * HEIGHT)
     total = weight * w.q[1]
     for leg in range(g.legs):
         one = legs[leg]
-        place_leg(w, g, p, leg, one)
+        place_leg(w, g, trunk, leg, one)
         if one.stands:
             part = one.share / (g.leg_height * g.leg_height)
-            total -= part * lowest(w, g, p, leg)
+            total -= part * one.lowest
             weight += part
     w.q[1] = total / weight
     weight = 1.0 / (SPEED * SPEED)
@@ -98,7 +101,7 @@ def stand_on_feet(w: StateView, g: Walker, p: Plan, legs: Records) -> None:
     whole = weight
     for leg in range(g.legs):
         one = legs[leg]
-        move_leg(w, g, p, leg, one)
+        move_leg(w, g, trunk, leg, one)
         if one.stands:
             part = one.share / (g.leg_speed * g.leg_speed)
             x += part * (w.v[0] - one.speed[0])
@@ -107,12 +110,12 @@ def stand_on_feet(w: StateView, g: Walker, p: Plan, legs: Records) -> None:
     w.v[0], w.v[1] = x / whole, z / whole
     for leg in range(g.legs):
         if legs[leg].stands:
-            _rest(w, g, p, leg, legs[leg])
-        move_leg(w, g, p, leg, legs[leg])
+            _rest(w, g, trunk, leg, legs[leg])
+        move_leg(w, g, trunk, leg, legs[leg])
 
 
 @inlined
-def _rest(w: StateView, g: Walker, p: Plan, leg: int, one: Leg) -> None:
+def _rest(w: StateView, g: Body, trunk: Trunk, leg: int, one: Leg) -> None:
     """Joint rates of a leg whose foot does not move, near those that are observed.
 
     Least squares, one constraint after the other, each with its own standard deviation; the
@@ -127,7 +130,7 @@ def _rest(w: StateView, g: Walker, p: Plan, leg: int, one: Leg) -> None:
     # Covariance: xx, xy, xz, yy, yz, zz
     P = (variance, 0.0, 0.0, variance, 0.0, variance)
     v = (w.v[at], w.v[at + 1], w.v[at + 2])
-    turn = p.turn
+    turn = trunk.turn
     base_x, base_z = w.v[0] + turn * (one.hip[1] + a0), w.v[1] - turn * one.hip[0] + turn * a1
     P, v = _constrain(P, v, (a0, b0, c0), -base_x, REST)
     P, v = _constrain(P, v, (a1, b1, c1), -base_z, REST)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dynenvs.agents.experts.common.controller import BatchController, Knowledge
 from dynenvs.agents.experts.common.memory import set_common
 from dynenvs.agents.experts.planar import parameters, walk
+from dynenvs.agents.experts.planar.records import WalkerView
 from dynenvs.envs.planar.planar_humanoid import PlanarHumanoidTask
 from dynenvs.envs.planar.planar_quadruped import PlanarQuadrupedTask
 from dynenvs.envs.planar.walker import WalkerTask
@@ -31,6 +32,7 @@ class WalkingController(BatchController):
 
     task_type = tuple(ROBOTS)
     act = staticmethod(walk.act)
+    view = WalkerView
     inverse = False
 
     def know(self, task: PlanarHumanoidTask | PlanarQuadrupedTask) -> Knowledge:
@@ -47,4 +49,4 @@ class WalkingController(BatchController):
         walker["weight"] = walker["gravity"] * task.model.bodies["mass"].sum()
         self.carried = 1 + task.model.nq + task.model.nv  # the state that it foresees,
         self.carried += 2 + len(task.legs) if balances else 0  # its clock, and which feet stood
-        return Knowledge(task.model, walker, np.zeros(0, np.int64), walk.ROOM)
+        return Knowledge(task.model, walker, np.zeros(0, np.int64))

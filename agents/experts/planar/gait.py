@@ -8,11 +8,11 @@ little below where the ground should be, so that it meets it, wherever that is, 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from dynenvs.agents.experts.common.curves import smooth_step
-from dynenvs.agents.experts.planar.records import Plan, Walker
+from dynenvs.agents.experts.planar.records import Carriage, Clock, Gait, Load, Stance, Swing
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Records
 from dynenvs.simd.elementary import cos, sin
 
 EARLY = 0.6  # part of the swing from which a foot that touches has landed
@@ -22,7 +22,7 @@ REST = 0.15  # pace below which feet share by halves [m/s]
 
 
 @inlined
-def share_of(g: Walker, phase: float, pace: float) -> float:
+def share_of(g: Gait, phase: float, pace: float) -> float:
     """Of the load: rises from a light one after touchdown, falls to it before lift-off."""
     if phase >= g.duty:
         return g.light
@@ -34,7 +34,7 @@ def share_of(g: Walker, phase: float, pace: float) -> float:
 
 
 @inlined
-def decide_stance(g: Walker, p: Plan, legs: Records) -> None:
+def decide_stance(g: Gait, clock: Clock, legs: Sequence[Stance], load: Load) -> None:
     """Which feet stand, and their shares: the clock's, as far as their flags allow."""
     felt = 0
     for leg in range(g.legs):
@@ -45,7 +45,7 @@ def decide_stance(g: Walker, p: Plan, legs: Records) -> None:
         one.stands = 1 if one.touches != 0 and (s < 0.0 or s > EARLY) else 0
         if one.stood and one.phase < HELD:  # a light foot may lose touch for a moment
             one.stands = 1
-        if g.balances and felt == 0 and p.known == 0 and s < 0.0:  # an episode's start
+        if g.balances and felt == 0 and clock.known == 0 and s < 0.0:  # an episode's start
             one.stands = 1
     for leg in range(g.legs):  # no foot is lifted before the next one at its end stands
         one = legs[leg]
@@ -55,18 +55,18 @@ def decide_stance(g: Walker, p: Plan, legs: Records) -> None:
                 alone = False
         if alone and one.touches != 0:
             one.stands = 1
-    p.carried = 0.0
+    load.carried = 0.0
     for leg in range(g.legs):
         one = legs[leg]
         if one.stands == 0:
             one.share = 0.0
         else:
-            one.share = share_of(g, one.phase, p.pace)
-        p.carried += one.share
+            one.share = share_of(g, one.phase, clock.pace)
+        load.carried += one.share
 
 
 @inlined
-def rolling(g: Walker, phase: float, length: float, rate: float) -> tuple[float, float, float]:
+def rolling(g: Gait, phase: float, length: float, rate: float) -> tuple[float, float, float]:
     """Pitch of a foot that rolls over its toe and comes back, its rate, its acceleration."""
     span = g.roll_end - g.roll_start
     s = (phase - g.roll_start) / span
@@ -107,7 +107,7 @@ def even_stride(s: float, ramp: float) -> tuple[float, float, float]:
 
 
 @inlined
-def lift(g: Walker, s: float) -> tuple[float, float, float]:
+def lift(g: Swing, s: float) -> tuple[float, float, float]:
     """Height of a swinging foot [m], s from 0 to 1, and its first two derivatives by s."""
     s = min(max(s, 0.0), 1.0)
     u, d = s * (1.0 - s), 1.0 - 2.0 * s
@@ -120,7 +120,7 @@ def lift(g: Walker, s: float) -> tuple[float, float, float]:
 
 
 @inlined
-def hip_height(g: Walker, length: float) -> float:
+def hip_height(g: Carriage, length: float) -> float:
     """Height of the hip at which no foot is out of a leg's reach in a stride [m]."""
     half = 0.5 * g.duty * length + abs(g.ahead)
     return min(g.height, math.sqrt(max(g.reach * g.reach - half * half, 0.01)) - g.sole)

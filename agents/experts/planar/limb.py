@@ -6,20 +6,20 @@ Links are followed by their rates in the plane, sums of the joints' rates and th
 
 from __future__ import annotations
 
-from dynenvs.agents.experts.planar.records import Leg, Plan, Walker
+from dynenvs.agents.experts.planar.records import Body, Limb, Trunk, Wanted
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import StateView
+from dynenvs.memory.layout import Floats, StateView
 from dynenvs.simd.elementary import cos, sin
 
 
 @inlined
-def place_leg(w: StateView, g: Walker, p: Plan, leg: int, one: Leg) -> None:
+def place_leg(w: StateView, g: Body, trunk: Trunk, leg: int, one: Limb) -> None:
     """Links, point and tilt of a leg, from the positions."""
     at = g.root + 3 * leg
-    q1 = p.pitch + w.q[at]
+    q1 = trunk.pitch + w.q[at]
     q2 = q1 + w.q[at + 1]
     q3 = q2 + w.q[at + 2]
-    one.hip[0], one.hip[1] = g.hips[leg] * cos(p.pitch), -g.hips[leg] * sin(p.pitch)
+    one.hip[0], one.hip[1] = g.hips[leg] * cos(trunk.pitch), -g.hips[leg] * sin(trunk.pitch)
     one.thigh[0], one.thigh[1] = -g.thigh * sin(q1), -g.thigh * cos(q1)
     one.shank[0], one.shank[1] = -g.shank * sin(q2), -g.shank * cos(q2)
     c, d = cos(q3), sin(q3)
@@ -29,48 +29,39 @@ def place_leg(w: StateView, g: Walker, p: Plan, leg: int, one: Leg) -> None:
     one.place[0] = one.hip[0] + one.thigh[0] + one.shank[0] + one.foot[0]
     one.ankle = one.place[0] - one.point * c
     one.place[1] = one.hip[1] + one.thigh[1] + one.shank[1] + one.foot[1]
+    end = min(g.sole * c - g.heel * d, g.sole * c - g.toe * d)
+    one.lowest = one.hip[1] + one.thigh[1] + one.shank[1] + end - g.radius
 
 
 @inlined
-def lowest(w: StateView, g: Walker, p: Plan, leg: int) -> float:
-    """Height of the sole's lowest end from the root's origin [m]."""
-    at = g.root + 3 * leg
-    q1 = p.pitch + w.q[at]
-    q2 = q1 + w.q[at + 1]
-    q3 = q2 + w.q[at + 2]
-    c, d = cos(q3), sin(q3)
-    ankle = -g.hips[leg] * sin(p.pitch) - g.thigh * cos(q1) - g.shank * cos(q2)
-    return ankle + min(g.sole * c - g.heel * d, g.sole * c - g.toe * d) - g.radius
-
-
-@inlined
-def move_leg(w: StateView, g: Walker, p: Plan, leg: int, one: Leg) -> None:
+def move_leg(w: StateView, g: Body, trunk: Trunk, leg: int, one: Limb) -> None:
     """Rates of its links and velocity of its point, from the velocities; `place_leg` before."""
     at = g.root + 3 * leg
-    one.rates[0] = p.turn + w.v[at]
+    one.rates[0] = trunk.turn + w.v[at]
     one.rates[1] = one.rates[0] + w.v[at + 1]
     one.rates[2] = one.rates[1] + w.v[at + 2]
     a, b, c = one.rates[0], one.rates[1], one.rates[2]
     one.speed[0] = (
-        w.v[0] + p.turn * one.hip[1] + a * one.thigh[1] + b * one.shank[1] + c * one.foot[1]
+        w.v[0] + trunk.turn * one.hip[1] + a * one.thigh[1] + b * one.shank[1] + c * one.foot[1]
     )
     one.speed[1] = (
-        w.v[1] - p.turn * one.hip[0] - a * one.thigh[0] - b * one.shank[0] - c * one.foot[0]
+        w.v[1] - trunk.turn * one.hip[0] - a * one.thigh[0] - b * one.shank[0] - c * one.foot[0]
     )
 
 
 @inlined
 def joint_accelerations(
-    g: Walker, p: Plan, one: Leg, ax: float, az: float, turning: float
+    g: Body, trunk: Trunk, wanted: Wanted, one: Limb, goal: Floats
 ) -> tuple[float, float, float]:
-    """Of hip, knee and ankle, for an acceleration of the point and an angular one of the foot.
+    """Of hip, knee and ankle, for the root's wanted acceleration.
 
-    The root accelerates by p.ax, p.az and p.alpha.
+    goal: acceleration of the point in x and z, and of the foot's turning, shape (3,).
     """
+    ax, az, turning = goal[0], goal[1], goal[2]
     a, b, c = one.rates[0], one.rates[1], one.rates[2]
     # Centripetal parts; a sphere's lowest point has none of the part below its centre
-    x = ax - p.ax - p.alpha * one.hip[1] + p.turn * p.turn * one.hip[0]
-    z = az - p.az + p.alpha * one.hip[0] + p.turn * p.turn * one.hip[1]
+    x = ax - wanted.ax - wanted.alpha * one.hip[1] + trunk.turn * trunk.turn * one.hip[0]
+    z = az - wanted.az + wanted.alpha * one.hip[0] + trunk.turn * trunk.turn * one.hip[1]
     x += a * a * one.thigh[0] + b * b * one.shank[0] + c * c * one.foot[0]
     z += a * a * one.thigh[1] + b * b * one.shank[1] + c * c * (one.foot[1] + g.radius)
     x -= turning * one.foot[1]
@@ -82,11 +73,11 @@ def joint_accelerations(
         det = g.knee * least
     A = (-x * one.shank[0] - z * one.shank[1]) / det
     B = (z * one.thigh[1] + x * one.thigh[0]) / det
-    return A - p.alpha, B - A, turning - B
+    return A - wanted.alpha, B - A, turning - B
 
 
 @inlined
-def joint_torques(one: Leg, x: float, z: float) -> tuple[float, float, float]:
+def joint_torques(one: Limb, x: float, z: float) -> tuple[float, float, float]:
     """Of hip, knee and ankle, by which a force on the point is pushed against: J^T (x, z)."""
     ankle = x * one.foot[1] - z * one.foot[0]
     knee = ankle + x * one.shank[1] - z * one.shank[0]

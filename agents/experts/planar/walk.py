@@ -13,6 +13,7 @@ the hip then accelerates forward as the ground's push there makes it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated
 
 from dynenvs.agents.experts.common.curves import smooth_step
@@ -28,13 +29,26 @@ from dynenvs.agents.experts.planar.limb import (
     move_leg,
     place_leg,
 )
-from dynenvs.agents.experts.planar.records import JOINTS, LEG, LEGS, PLAN, WALKER, Leg, Plan, Walker
+from dynenvs.agents.experts.planar.records import (
+    JOINTS,
+    WALKER,
+    Body,
+    Carriage,
+    Clock,
+    Gait,
+    Leg,
+    Load,
+    Step,
+    Trunk,
+    Walker,
+    Wanted,
+    open_walker,
+)
 from dynenvs.agents.experts.planar.sharing import level_force, share_force
 from dynenvs.agents.experts.planar.swing import move_foot
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.jit.compiled import entry, inlined, kernel
-from dynenvs.jit.views import vector
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import (
     Bytes,
@@ -59,8 +73,6 @@ FOLLOWING = 0.5  # of the pace beyond 0 or the command, that steps follow [m/s]
 BALANCING = 25.0  # acceleration of the hip that balance asks for, at most [m/s^2]
 UNLOADED = 0.1  # by which a leg that carries nothing may be out of reach [m]
 SOON = 0.02  # time in which a foot that is too far behind the hip may be lifted [s]
-LEGS_AT = PLAN.itemsize
-ROOM = LEGS_AT + LEGS * LEG.itemsize  # bytes that plan and legs take
 
 
 @entry(seconds=8)
@@ -78,84 +90,98 @@ def act(
     table: of no use; the other arguments, and what it returns, are those of every expert
     (`BatchController`).
     """
-    w, v_des, room = open_memory(memory[thread])
-    plan, legs = vector(room, 0, 1, PLAN), vector(room, LEGS_AT, LEGS, LEG)
-    g, p = constants[0], plan[0]
-    a = v_des  # desired accelerations, shape (nv,)
+    w, room = open_memory(memory[thread])
+    own = open_walker(w, room)
+    g: Walker = constants[0]
+    clock, trunk, wanted = own.clock[0], own.trunk[0], own.wanted[0]
+    step, load, legs, a = own.step[0], own.load[0], own.legs, own.a
     nu = w.header[0].nv - g.root
     i = claim(progress, thread, observations.shape[0])
     while i < observations.shape[0]:
-        read_observation(w, g, p, legs, observations[i])
-        p.pace = min(max(w.v[0], -FOLLOWING), p.command + FOLLOWING)
-        decide_stance(g, p, legs)
+        # The state, and which feet stand
+        read_observation(w, g, observations[i], clock, trunk, legs)
+        clock.pace = min(max(w.v[0], -FOLLOWING), clock.command + FOLLOWING)
+        decide_stance(g, clock, legs, load)
         for leg in range(g.legs):
             _set_point(g, legs[leg])
-        stand_on_feet(w, g, p, legs)
-        p.pace = min(max(w.v[0], -FOLLOWING), p.command + FOLLOWING)
+        stand_on_feet(w, g, trunk, legs)
+        clock.pace = min(max(w.v[0], -FOLLOWING), clock.command + FOLLOWING)
+        # Where feet go, and how trunk and feet are to move
         if g.balances:
-            _plan(w, g, p, legs)
-        _move_trunk(w, g, p, legs)
+            _plan(w, g, trunk, clock, step, load, legs)
+        _move_trunk(w, g, clock, trunk, step, legs, wanted)
         for leg in range(g.legs):
-            move_foot(w, g, p, legs[leg])
+            move_foot(w, g, clock, step, legs[leg])
         if g.balances:
-            _balance(w, g, p, legs, a)
-        _set_accelerations(w, g, p, legs, a)
+            _balance(w, g, trunk, step, legs, wanted, load, a)
+        _set_accelerations(w, g, trunk, wanted, legs, a)
         _remember(w, g, actions[i])
-        _look_ahead(w, g, p, legs, a)
-        _set_accelerations(w, g, p, legs, a)
-        _ask_ground(w, g, p, a)
-        _yield_trunk(g, p)
+        # The same in the middle of the period, where the trunk gives way
+        _look_ahead(w, g, a, trunk, step, legs)
+        _set_accelerations(w, g, trunk, wanted, legs, a)
+        _ask_ground(w, g, a, load)
+        _yield_trunk(g, load, wanted)
         if g.balances:
-            _balance(w, g, p, legs, a)
-        _set_accelerations(w, g, p, legs, a)
-        _ask_ground(w, g, p, a)
+            _balance(w, g, trunk, step, legs, wanted, load, a)
+        _set_accelerations(w, g, trunk, wanted, legs, a)
+        # What ground and motors have to do for it
+        _ask_ground(w, g, a, load)
         if g.root > ROOT:
-            p.inertia = mass_entry(w, ROOT, ROOT)
-            level_force(g, p, legs)
+            level_force(g, mass_entry(w, ROOT, ROOT), load, legs)
         else:
-            share_force(g, p, legs)
+            share_force(g, load, legs)
         _set_torques(w, g, legs, a)
         put_actions(w, g.root, actions[i, :nu])
-        _foresee(w, g, p, legs, a, actions[i])
+        _foresee(w, g, clock, legs, a, actions[i])
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
     return 0
 
 
 @inlined
-def _plan(w: WorldView, g: Walker, p: Plan, legs: Records) -> None:
+def _plan(
+    w: WorldView,
+    g: Walker,
+    trunk: Trunk,
+    clock: Clock,
+    step: Step,
+    load: Load,
+    legs: Sequence[Leg],
+) -> None:
     """Where to step, and where soles push, for balance."""
     update_poses(w, w.q, w.pose)
     equations_of_motion(w, w.v, g.period, w.M)
-    find_capture(w, g, p)
-    plan_step(g, p, legs)
-    press_soles(g, p, legs)
+    find_capture(w, g, step)
+    plan_step(g, legs, clock, step)
+    press_soles(g, legs, step, load)
     for leg in range(g.legs):
-        place_leg(w, g, p, leg, legs[leg])
-        move_leg(w, g, p, leg, legs[leg])
+        place_leg(w, g, trunk, leg, legs[leg])
+        move_leg(w, g, trunk, leg, legs[leg])
 
 
 @inlined
-def _look_ahead(w: WorldView, g: Walker, p: Plan, legs: Records, a: Floats) -> None:
+def _look_ahead(
+    w: WorldView, g: Body, a: Floats, trunk: Trunk, step: Step, legs: Sequence[Leg]
+) -> None:
     """The state in the middle of the period, and its equations of motion.
 
     Torques act for the whole of it: inertia and bias at its start alone would lag behind.
     """
-    p.pressure -= g.lookahead * w.v[0]
+    step.pressure -= g.lookahead * w.v[0]
     for j in range(w.header[0].nv):
         w.q[j] += g.lookahead * w.v[j]
         w.v[j] += g.lookahead * a[j]
     if g.root > ROOT:
-        p.pitch, p.turn = w.q[ROOT], w.v[ROOT]
+        trunk.pitch, trunk.turn = w.q[ROOT], w.v[ROOT]
     for leg in range(g.legs):
-        place_leg(w, g, p, leg, legs[leg])
-        move_leg(w, g, p, leg, legs[leg])
+        place_leg(w, g, trunk, leg, legs[leg])
+        move_leg(w, g, trunk, leg, legs[leg])
     update_poses(w, w.q, w.pose)
     equations_of_motion(w, w.v, g.period - g.lookahead, w.M)
 
 
 @inlined
-def _set_point(g: Walker, one: Leg) -> None:
+def _set_point(g: Gait, one: Leg) -> None:
     """The point of its sole by which a foot stands or is moved."""
     one.rolls = 1 if one.phase > g.roll_start and one.phase < g.roll_end else 0
     if one.phase < g.duty:
@@ -166,23 +192,31 @@ def _set_point(g: Walker, one: Leg) -> None:
 
 
 @inlined
-def _move_trunk(w: StateView, g: Walker, p: Plan, legs: Records) -> None:
+def _move_trunk(
+    w: StateView,
+    g: Carriage,
+    clock: Clock,
+    trunk: Trunk,
+    step: Step,
+    legs: Sequence[Leg],
+    wanted: Wanted,
+) -> None:
     """Its desired accelerations."""
-    speed = min(p.command, _reachable_speed(g, p, legs))
+    speed = min(clock.command, _reachable_speed(g, clock, legs))
     ax = g.speed_rate * (speed - w.v[0])
     most = g.acceleration + g.speed_rate * max(-w.v[0], 0.0)
-    p.ax = min(max(ax, -BRAKING), min(most, BRAKING))
+    wanted.ax = min(max(ax, -BRAKING), min(most, BRAKING))
     k = g.height_rate
-    length = 2.0 * p.way if g.balances else p.pace / p.rate
+    length = 2.0 * step.way if g.balances else clock.pace / clock.rate
     height = min(hip_height(g, length), _reachable_height(w, g, legs))
     az = k * k * (height - w.q[1]) - 2.0 * k * w.v[1]
-    p.az = min(max(az, -STRONGEST), STRONGEST)
+    wanted.az = min(max(az, -STRONGEST), STRONGEST)
     k = g.tilt_rate
-    p.alpha = min(max(-k * k * p.pitch - 2.0 * k * p.turn, -TIPPING), TIPPING)
+    wanted.alpha = min(max(-k * k * trunk.pitch - 2.0 * k * trunk.turn, -TIPPING), TIPPING)
 
 
 @inlined
-def _reachable_speed(g: Walker, p: Plan, legs: Records) -> float:
+def _reachable_speed(g: Carriage, clock: Clock, legs: Sequence[Leg]) -> float:
     """Speed at which no standing leg is overstretched before its lift-off [m/s].
 
     It binds in the first steps from standing, when the feet are not yet a stance length apart.
@@ -192,13 +226,13 @@ def _reachable_speed(g: Walker, p: Plan, legs: Records) -> float:
         one = legs[leg]
         if one.stands and one.phase < g.duty:
             x = one.place[0] - one.hip[0] - one.point
-            left = (g.duty - one.phase) / p.rate
+            left = (g.duty - one.phase) / clock.rate
             fastest = min(fastest, (x + g.trail) / (left + SOON))
     return max(fastest, 0.0)
 
 
 @inlined
-def _reachable_height(w: StateView, g: Walker, legs: Records) -> float:
+def _reachable_height(w: StateView, g: Carriage, legs: Sequence[Leg]) -> float:
     """Height of the hip at which no standing leg is straight, given where its ankle is [m]."""
     highest = math.inf
     for leg in range(g.legs):
@@ -211,14 +245,16 @@ def _reachable_height(w: StateView, g: Walker, legs: Records) -> float:
 
 
 @kernel
-def _set_accelerations(w: StateView, g: Walker, p: Plan, legs: Records, a: Floats) -> None:
+def _set_accelerations(
+    w: StateView, g: Body, trunk: Trunk, wanted: Wanted, legs: Sequence[Leg], a: Floats
+) -> None:
     """Of the root and of all joints, for the goals of trunk and feet."""
-    a[0], a[1] = p.ax, p.az
+    a[0], a[1] = wanted.ax, wanted.az
     if g.root > ROOT:
-        a[ROOT] = p.alpha
+        a[ROOT] = wanted.alpha
     for leg in range(g.legs):
         one, at = legs[leg], g.root + JOINTS * leg
-        x, y, z = joint_accelerations(g, p, one, one.goal[0], one.goal[1], one.goal[2])
+        x, y, z = joint_accelerations(g, trunk, wanted, one, one.goal)
         a[at], a[at + 1], a[at + 2] = x, y, z
         if one.stands == 0:
             _mind_stops(w, at, a)
@@ -235,42 +271,52 @@ def _mind_stops(w: StateView, at: int, a: Floats) -> None:
 
 
 @kernel
-def _ask_ground(w: WorkView, g: Walker, p: Plan, a: Floats) -> None:
+def _ask_ground(w: WorkView, g: Body, a: Floats, load: Load) -> None:
     """What the ground is to give: the root's rows of M a + h."""
     for r in range(g.root):
         total = w.bias[r]
         for j in range(w.header[0].nv):
             total += mass_entry(w, j, r) * a[j]
-        p.force[r] = total
+        load.force[r] = total
 
 
 @inlined
-def _balance(w: WorldView, g: Walker, p: Plan, legs: Records, a: Floats) -> None:
+def _balance(
+    w: WorldView,
+    g: Body,
+    trunk: Trunk,
+    step: Step,
+    legs: Sequence[Leg],
+    wanted: Wanted,
+    load: Load,
+    a: Floats,
+) -> None:
     """The hip's forward acceleration for which the ground need only push where it should."""
-    p.ax = 0.0
-    _set_accelerations(w, g, p, legs, a)
-    _ask_ground(w, g, p, a)
-    rest = p.force[ROOT] + w.q[1] * p.force[0] + p.pressure * p.force[1]
-    p.ax = 1.0
-    _set_accelerations(w, g, p, legs, a)
-    _ask_ground(w, g, p, a)
-    gained = p.force[ROOT] + w.q[1] * p.force[0] + p.pressure * p.force[1] - rest
-    p.ax = min(max(-rest / max(gained, 1.0), -BALANCING), BALANCING)
+    force = load.force
+    wanted.ax = 0.0
+    _set_accelerations(w, g, trunk, wanted, legs, a)
+    _ask_ground(w, g, a, load)
+    rest = force[ROOT] + w.q[1] * force[0] + step.pressure * force[1]
+    wanted.ax = 1.0
+    _set_accelerations(w, g, trunk, wanted, legs, a)
+    _ask_ground(w, g, a, load)
+    gained = force[ROOT] + w.q[1] * force[0] + step.pressure * force[1] - rest
+    wanted.ax = min(max(-rest / max(gained, 1.0), -BALANCING), BALANCING)
 
 
 @inlined
-def _yield_trunk(g: Walker, p: Plan) -> None:
+def _yield_trunk(g: Carriage, load: Load, wanted: Wanted) -> None:
     """Let the trunk give way to what the swinging legs do, as if nobody held it, in part.
 
     A hip that went on evenly would take the legs' recoil to the ground.
     """
     mass = g.weight / g.gravity
-    p.ax -= g.recoil * (p.force[0] / mass - p.ax)
-    p.az -= g.recoil * (p.force[1] / mass - g.gravity - p.az)
+    wanted.ax -= g.recoil * (load.force[0] / mass - wanted.ax)
+    wanted.az -= g.recoil * (load.force[1] / mass - g.gravity - wanted.az)
 
 
 @inlined
-def _set_torques(w: WorkView, g: Walker, legs: Records, a: Floats) -> None:
+def _set_torques(w: WorkView, g: Body, legs: Sequence[Leg], a: Floats) -> None:
     """tau = M a + h - J^T f, into `w.tau`."""
     nv = w.header[0].nv
     for i in range(g.root, nv):
@@ -287,7 +333,7 @@ def _set_torques(w: WorkView, g: Walker, legs: Records, a: Floats) -> None:
 
 
 @inlined
-def _remember(w: StateView, g: Walker, row: Floats) -> None:
+def _remember(w: StateView, g: Body, row: Floats) -> None:
     """The state and where it goes by itself, behind the actions."""
     nq, nv, h = w.header[0].nq, w.header[0].nv, g.period
     at = nv - g.root
@@ -299,7 +345,9 @@ def _remember(w: StateView, g: Walker, row: Floats) -> None:
 
 
 @inlined
-def _foresee(w: ModelView, g: Walker, p: Plan, legs: Records, a: Floats, row: Floats) -> None:
+def _foresee(
+    w: ModelView, g: Gait, clock: Clock, legs: Sequence[Leg], a: Floats, row: Floats
+) -> None:
     """What accelerations change of it by the next call; for balance the clock, and who stands."""
     nq, nv, h = w.header[0].nq, w.header[0].nv, g.period
     at = nv - g.root + 1
@@ -308,6 +356,6 @@ def _foresee(w: ModelView, g: Walker, p: Plan, legs: Records, a: Floats, row: Fl
         row[at + nq + i] += h * a[i]
     if g.balances:
         at += nq + nv
-        row[at], row[at + 1] = p.ahead, p.faster
+        row[at], row[at + 1] = clock.ahead, clock.faster
         for leg in range(g.legs):
             row[at + 2 + leg] = legs[leg].stands

@@ -21,7 +21,6 @@ from dynenvs.agents.experts.common.scan import see_ground
 from dynenvs.agents.experts.quadruped.expert import TrottingController
 from dynenvs.agents.experts.quadruped.parameters import GROWTH, quadruped_trot
 from dynenvs.agents.experts.quadruped.records import JOINTS, LEGS
-from dynenvs.agents.experts.quadruped.trot import ROOM
 from dynenvs.envs.legged.anatomy import anatomy_of, poses_at
 from dynenvs.envs.legged.any_legged import AnyLeggedTask
 from dynenvs.envs.legged.records import ROOT
@@ -58,7 +57,7 @@ class AnyTrottingController(TrottingController):
         see_ground(gait, task)
         owner = {geom: leg for leg, (geom, _, _) in enumerate(legs)}
         features = [owner[model.geoms[f.geom_a].name] for f in model.candidates]
-        return Knowledge(model, gait, np.array(features, np.int64), ROOM)
+        return Knowledge(model, gait, np.array(features, np.int64))
 
     def predict(
         self,

@@ -10,11 +10,21 @@ given a part of its share: it comes down at once, wherever in the last centimetr
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from dynenvs.agents.experts.quadruped.records import LEGS, PAIRS, Plan, Trot
+from dynenvs.agents.experts.quadruped.records import (
+    LEGS,
+    PAIRS,
+    Clock,
+    Gait,
+    Leg,
+    Load,
+    Pairs,
+    Stance,
+)
 from dynenvs.envs.legged.kernel import gait_frequency
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Floats, Records
+from dynenvs.memory.layout import Floats
 
 EARLY = 0.2  # of the cycle by which a foot may come down before it is due
 NEAR = 0.01  # height at which a foot that is due and does not touch has no share yet [m]
@@ -22,50 +32,50 @@ LATE = 0.15  # of the cycle that a foot may stand on while the other pair is not
 
 
 @inlined
-def read_clock(g: Trot, p: Plan) -> None:
+def keep_time(g: Gait, clock: Clock) -> None:
     """Where in the step it is: the pair that carries, since when, and until when."""
-    p.frequency = (1.0 + p.faster) * gait_frequency(g, p.command[0], p.command[1])
-    p.phase += p.ahead + p.delay * g.period * p.frequency  # when torques will act
-    p.phase -= math.floor(p.phase)
-    speed = math.sqrt(p.command[0] ** 2 + p.command[1] ** 2)
-    p.duty = max(g.duty - g.duty_slope * speed, g.least_duty)
-    at = p.phase - 0.5 * (p.duty - 0.5)  # since pair 0 took over
+    clock.frequency = (1.0 + clock.faster) * gait_frequency(g, clock.command[0], clock.command[1])
+    clock.phase += clock.ahead + clock.delay * g.period * clock.frequency  # when torques will act
+    clock.phase -= math.floor(clock.phase)
+    speed = math.sqrt(clock.command[0] ** 2 + clock.command[1] ** 2)
+    clock.duty = max(g.duty - g.duty_slope * speed, g.least_duty)
+    at = clock.phase - 0.5 * (clock.duty - 0.5)  # since pair 0 took over
     at -= math.floor(at)
-    p.main = 0 if at < 0.5 else 1
-    p.since = (at - 0.5 * p.main) / p.frequency
-    p.left = 0.5 / p.frequency - p.since
+    clock.main = 0 if at < 0.5 else 1
+    clock.since = (at - 0.5 * clock.main) / clock.frequency
+    clock.left = 0.5 / clock.frequency - clock.since
 
 
 @inlined
-def read_contacts(g: Trot, p: Plan, legs: Records, flags: Floats) -> None:
+def read_contacts(g: Pairs, clock: Clock, flags: Floats, legs: Sequence[Stance]) -> None:
     """Each leg's own phase and flag; flags: shape (LEGS,)."""
     for leg in range(LEGS):
         one = legs[leg]
-        own = p.phase + 0.5 * g.pair[leg]
+        own = clock.phase + 0.5 * g.pair[leg]
         one.phase = own - math.floor(own)
         one.touches = 1 if flags[leg] > 0.5 else 0
 
 
 @inlined
-def share_load(g: Trot, p: Plan, legs: Records) -> None:
+def share_load(g: Pairs, clock: Clock, legs: Sequence[Leg], load: Load) -> None:
     """Which feet stand, and how feet and pairs share the weight."""
-    overlap = p.duty - 0.5
-    p.weight[0] = p.weight[1] = 0.0  # for a while, how much of the pair is down
+    overlap = clock.duty - 0.5
+    load.weight[0] = load.weight[1] = 0.0  # for a while, how much of the pair is down
     for leg in range(LEGS):
         one = legs[leg]
         one.share = 0.0
         if one.touches:
             one.share = 1.0
-        elif one.phase < p.duty:
+        elif one.phase < clock.duty:
             one.share = min(max(1.0 - one.gap / NEAR, 0.0), 1.0)
-        if one.phase < p.duty:
-            p.weight[g.pair[leg]] += 0.5 * one.share
-    down = (p.weight[0], p.weight[1])
-    total = p.weight[0] = p.weight[1] = 0.0
+        if one.phase < clock.duty:
+            load.weight[g.pair[leg]] += 0.5 * one.share
+    down = (load.weight[0], load.weight[1])
+    total = load.weight[0] = load.weight[1] = 0.0
     for leg in range(LEGS):
         one = legs[leg]
         lack = 1.0 - (down[1] if g.pair[leg] == 0 else down[0])  # of the other pair
-        rest = p.duty - one.phase
+        rest = clock.duty - one.phase
         falling = max(rest / overlap, lack * min(1.0, 2.0 * (rest / LATE + 1.0)))
         if one.phase > 1.0 - EARLY:
             one.stands = one.touches
@@ -74,10 +84,10 @@ def share_load(g: Trot, p: Plan, legs: Records) -> None:
             one.share *= min(max(min(one.phase / overlap, falling), 0.0), 1.0)
             one.stands = 1 if one.share > 0.0 else 0
         one.rests = one.touches * one.stands
-        p.weight[g.pair[leg]] += one.share
+        load.weight[g.pair[leg]] += one.share
         total += one.share
     for pair in range(PAIRS):
         if total > 0.0:
-            p.weight[pair] /= total
+            load.weight[pair] /= total
         else:  # all feet have lost the ground: go on as planned
-            p.weight[pair] = 1.0 if pair == p.main else 0.0
+            load.weight[pair] = 1.0 if pair == clock.main else 0.0

@@ -7,19 +7,21 @@ velocity, which is observed far better than they are.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dynenvs.agents.experts.common.state import BASE
-from dynenvs.agents.experts.quadruped.records import JOINTS, LEGS
+from dynenvs.agents.experts.quadruped.records import JOINTS, LEGS, Leg
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.rotation import rotate, rotate_quaternion
-from dynenvs.memory.layout import Records, WorldView
+from dynenvs.memory.layout import WorldView
 
 HEIGHT, TILT = 0.01, 0.03  # standard deviations, observed: of the base's height [m] and tilt [rad]
 FOOT = 0.003  # of a foot's height below the base, which the joint angles tell [m]
 
 
 @kernel
-def stand_on_feet(w: WorldView, legs: Records) -> bool:
+def stand_on_feet(w: WorldView, legs: Sequence[Leg]) -> bool:
     """Put right height and tilt of the base in `w.q`; whether a foot carries.  Needs the poses."""
     # Normal equations of the corrections (up, roll, pitch): foot f rises by (1, y_f, -x_f) of them
     c00, c11, c22 = 1.0 / HEIGHT**2, 1.0 / TILT**2, 1.0 / TILT**2
@@ -61,7 +63,7 @@ def stand_on_feet(w: WorldView, legs: Records) -> bool:
 
 
 @inlined
-def rest_feet(w: WorldView, legs: Records) -> None:
+def rest_feet(w: WorldView, legs: Sequence[Leg]) -> None:
     """Joint velocities with which standing feet do not move, for the base's.  Needs `reach`."""
     R = w.pose[BASE].R
     wx = R[0, 0] * w.v[3] + R[0, 1] * w.v[4] + R[0, 2] * w.v[5]

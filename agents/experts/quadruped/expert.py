@@ -6,8 +6,8 @@ from dynenvs.agents.experts.common.controller import BatchController, Knowledge
 from dynenvs.agents.experts.common.memory import set_common
 from dynenvs.agents.experts.common.scan import see_ground
 from dynenvs.agents.experts.quadruped.parameters import quadruped_trot
-from dynenvs.agents.experts.quadruped.records import CARRIED
-from dynenvs.agents.experts.quadruped.trot import ROOM, act
+from dynenvs.agents.experts.quadruped.records import CARRIED, TrotView
+from dynenvs.agents.experts.quadruped.trot import act
 from dynenvs.envs.legged.quadruped import QuadrupedTask
 
 
@@ -23,6 +23,7 @@ class TrottingController(BatchController):
 
     task_type = QuadrupedTask
     act = staticmethod(act)
+    view = TrotView
     carried = CARRIED
     inverse = False
 
@@ -33,4 +34,4 @@ class TrottingController(BatchController):
         set_common(gait, task)
         gait["mass"] = model.bodies["mass"].sum()
         see_ground(gait, task)
-        return Knowledge(model, gait, task.feet_of(model), ROOM)
+        return Knowledge(model, gait, task.feet_of(model))

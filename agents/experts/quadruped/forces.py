@@ -22,13 +22,15 @@ impulse control and model predictive control, 2019).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from dynenvs.agents.experts.common.memory import Common
 from dynenvs.agents.experts.common.state import BASE, mass_entry
-from dynenvs.agents.experts.quadruped.records import JOINTS, LEGS, Dual, Leg, Plan, Trot
+from dynenvs.agents.experts.quadruped.records import JOINTS, LEGS, Dual, Forces, Leg, Load, Wanted
 from dynenvs.envs.legged.records import ROOT
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.dense import factorise_symmetric, substitute_symmetric
-from dynenvs.memory.layout import Floats, Records, StateView, WorldView
+from dynenvs.memory.layout import Floats, StateView, WorldView
 
 STEPS = 30  # of Newton's method
 HALVINGS = 12  # of a step
@@ -41,14 +43,16 @@ SLOW = 0.3  # joint velocity below which dry friction is opposed in part [rad/s]
 
 
 @kernel
-def track(w: WorldView, g: Trot, p: Plan, legs: Records, d: Dual) -> bool:
-    """Torques into `w.tau` for the base's accelerations p.a, p.alpha and the feet's goals.
+def track(
+    w: WorldView, g: Forces, wanted: Wanted, load: Load, legs: Sequence[Leg], d: Dual
+) -> bool:
+    """Torques into `w.tau` for the base's wanted accelerations and the feet's goals.
 
     d: a record of DUAL, scratch.  Needs the legs' Jacobians, the mass matrix and the bias.  Returns
     whether Newton's method came to its end.
     """
-    _set_up(w, g, p, legs, d)
-    solved = _distribute(legs, p.friction, d)
+    _set_up(w, g, wanted, legs, d)
+    solved = _distribute(legs, load.friction, d)
     for i in range(ROOT):
         total = 0.0
         for k in range(ROOT):
@@ -73,16 +77,16 @@ def track(w: WorldView, g: Trot, p: Plan, legs: Records, d: Dual) -> bool:
 
 
 @inlined
-def _set_up(w: WorldView, g: Trot, p: Plan, legs: Records, d: Dual) -> None:
+def _set_up(w: WorldView, g: Forces, wanted: Wanted, legs: Sequence[Leg], d: Dual) -> None:
     """E, c in d.b, u* in d.u, W; of each foot A, its joints' accelerations, and its price."""
-    R = w.pose[BASE].R
+    R, turn = w.pose[BASE].R, wanted.alpha
     for i in range(ROOT):
         d.b[i] = w.bias[i]
         for k in range(ROOT):
             d.E[i, k] = mass_entry(w, i, k)
     for k in range(3):
-        d.u[k] = p.a[k]
-        d.u[3 + k] = R[0, k] * p.alpha[0] + R[1, k] * p.alpha[1] + R[2, k] * p.alpha[2]
+        d.u[k] = wanted.a[k]
+        d.u[3 + k] = R[0, k] * turn[0] + R[1, k] * turn[1] + R[2, k] * turn[2]
         d.weight[k] = g.slack if k < 2 else 1.0
         d.weight[3 + k] = g.height * g.height
     for leg in range(LEGS):
@@ -108,7 +112,7 @@ def _set_up(w: WorldView, g: Trot, p: Plan, legs: Records, d: Dual) -> None:
 
 
 @kernel
-def _bend_leg(w: StateView, g: Trot, R: Floats, one: Leg, leg: int) -> None:
+def _bend_leg(w: StateView, g: Common, R: Floats, one: Leg, leg: int) -> None:
     """Of a foot A, and its joints' accelerations: with the base's zero, and what those give."""
     r, A, at = one.arm, one.effect, ROOT + JOINTS * leg
     for k in range(3):
@@ -131,20 +135,20 @@ def _bend_leg(w: StateView, g: Trot, R: Floats, one: Leg, leg: int) -> None:
 
 
 @inlined
-def bend_legs(w: WorldView, g: Trot, p: Plan, legs: Records) -> None:
+def bend_legs(w: WorldView, g: Common, wanted: Wanted, legs: Sequence[Leg]) -> None:
     """The joints' accelerations for the base's desired ones, by the Jacobians of now."""
-    R = w.pose[BASE].R
+    R, alpha = w.pose[BASE].R, wanted.alpha
     for leg in range(LEGS):
         one = legs[leg]
         _bend_leg(w, g, R, one, leg)
         for k in range(JOINTS):
             for i in range(3):
-                turn = R[0, i] * p.alpha[0] + R[1, i] * p.alpha[1] + R[2, i] * p.alpha[2]
-                one.rates[k] += one.gives[k, i] * p.a[i] + one.gives[k, 3 + i] * turn
+                turn = R[0, i] * alpha[0] + R[1, i] * alpha[1] + R[2, i] * alpha[2]
+                one.rates[k] += one.gives[k, i] * wanted.a[i] + one.gives[k, 3 + i] * turn
 
 
 @inlined
-def _distribute(legs: Records, friction: float, d: Dual) -> bool:
+def _distribute(legs: Sequence[Leg], friction: float, d: Dual) -> bool:
     """The dual's y and the feet's forces; whether it came to its end."""
     size = 0.0
     for i in range(ROOT):
@@ -219,7 +223,7 @@ def _project(one: Leg, friction: float, y: Floats) -> tuple[float, float]:
 
 
 @kernel
-def _value(legs: Records, friction: float, d: Dual, y: Floats) -> float:
+def _value(legs: Sequence[Leg], friction: float, d: Dual, y: Floats) -> float:
     """The dual at y; its forces."""
     value = 0.0
     for i in range(ROOT):
@@ -239,7 +243,7 @@ def _value(legs: Records, friction: float, d: Dual, y: Floats) -> float:
 
 
 @kernel
-def _expand(legs: Records, friction: float, d: Dual) -> float:
+def _expand(legs: Sequence[Leg], friction: float, d: Dual) -> float:
     """The dual's gradient d.slope, whose largest entry comes back, and curvature d.H at y."""
     for i in range(ROOT):
         d.slope[i] = -d.b[i]

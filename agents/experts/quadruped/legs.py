@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.agents.experts.common.state import BASE
-from dynenvs.agents.experts.quadruped.records import Leg
+from dynenvs.agents.experts.quadruped.records import Foot
 from dynenvs.envs.legged.records import ROOT
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.rotation import rotate
@@ -13,7 +13,7 @@ from dynenvs.memory.layout import Floats, ModelView, Records
 
 
 @kernel
-def reach(w: ModelView, poses: Records, one: Leg, leg: int, least: float) -> None:
+def reach(w: ModelView, poses: Records, one: Foot, leg: int, least: float) -> None:
     """A leg's arm, Jacobian and inverse Jacobian where its foot touches, or would touch.
 
     least: determinant of the Jacobian, below which it is kept there [m^3].

@@ -18,12 +18,23 @@ velocities are as they are seen, and torques act at once.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from dynenvs.agents.experts.common.curves import smooth_step
-from dynenvs.agents.experts.quadruped.records import GROUPS, JOINTS, LEGS, Dual, Memo, Plan, Trot
+from dynenvs.agents.experts.common.memory import Common
+from dynenvs.agents.experts.quadruped.records import (
+    GROUPS,
+    JOINTS,
+    LEGS,
+    Clock,
+    Dual,
+    Leg,
+    Memo,
+    Seen,
+)
 from dynenvs.envs.legged.records import ROOT
 from dynenvs.jit.compiled import inlined, kernel
-from dynenvs.memory.layout import Floats, Records, StateView
+from dynenvs.memory.layout import Floats, StateView
 from dynenvs.simd.elementary import cos, sin
 
 FADE = 0.998  # what a call leaves of the sums
@@ -36,7 +47,7 @@ LEVEL = 0.15  # gain of the filter of the upward direction
 
 
 @kernel
-def level(g: Trot, o: Floats, old: Memo) -> None:
+def level(g: Seen, old: Memo, o: Floats) -> None:
     """Filter the upward direction of the observation."""
     if old.valid == 0.0:
         return
@@ -60,8 +71,10 @@ def level(g: Trot, o: Floats, old: Memo) -> None:
 
 
 @kernel
-def recall(g: Trot, w: StateView, o: Floats, p: Plan, old: Memo, new: Memo, flags: Floats) -> None:
-    """Blend the velocities in `w.v` with the foretold ones; `p.delay`; new sums.
+def recall(
+    w: StateView, g: Seen, o: Floats, flags: Floats, clock: Clock, old: Memo, new: Memo
+) -> None:
+    """Blend the velocities in `w.v` with the foretold ones; `clock.delay`; new sums.
 
     flags: of the feet, shape (LEGS,).
     """
@@ -71,10 +84,10 @@ def recall(g: Trot, w: StateView, o: Floats, p: Plan, old: Memo, new: Memo, flag
         new.up[k] = o[up + k]
     for j in range(new.seen.shape[0]):
         new.seen[j] = w.v[j]
-    p.delay = 0.0
+    clock.delay = 0.0
     if old.valid == 0.0:
         return
-    p.delay = smooth_step((old.late / (old.sure + DOUBT) - SURE) / (1.0 - 2.0 * SURE))
+    clock.delay = smooth_step((old.late / (old.sure + DOUBT) - SURE) / (1.0 - 2.0 * SURE))
     new.late, new.sure = FADE * old.late, FADE * old.sure
     for i in range(GROUPS):
         new.square[i], new.product[i] = FADE * old.square[i], FADE * old.product[i]
@@ -83,12 +96,12 @@ def recall(g: Trot, w: StateView, o: Floats, p: Plan, old: Memo, new: Memo, flag
     c, d = cos(turn), sin(turn)
     for j in range(new.seen.shape[0]):
         first, second = h * old.asked[0, j], h * old.asked[1, j]
-        change = first + p.delay * (second - first)
+        change = first + clock.delay * (second - first)
         seen, known = old.seen[j] + change, old.velocity[j] + change
         group = 0 if j < 3 else 1
         if j < 2:  # the heading has turned
             k = 1 - j
-            other = h * (old.asked[0, k] + p.delay * (old.asked[1, k] - old.asked[0, k]))
+            other = h * (old.asked[0, k] + clock.delay * (old.asked[1, k] - old.asked[0, k]))
             side = d if j == 0 else -d
             seen = c * seen + side * (old.seen[k] + other)
             known = c * known + side * (old.velocity[k] + other)
@@ -126,7 +139,7 @@ def remember(w: StateView, new: Memo) -> None:
 
 
 @inlined
-def remember_request(g: Trot, d: Dual, legs: Records, old: Memo, new: Memo) -> None:
+def remember_request(g: Common, d: Dual, legs: Sequence[Leg], old: Memo, new: Memo) -> None:
     """The accelerations that are asked for now; d: a record of DUAL."""
     most = FASTEST / g.period
     for j in range(new.seen.shape[0]):

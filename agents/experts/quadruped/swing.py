@@ -7,6 +7,7 @@ of the reference meet those of the foot exactly, however the steps fall into the
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from dynenvs.agents.experts.common.curves import (
@@ -17,57 +18,55 @@ from dynenvs.agents.experts.common.curves import (
     phase_warp,
     phase_warp_rate,
 )
-from dynenvs.agents.experts.quadruped.records import LEGS, Leg, Plan, Trot
+from dynenvs.agents.experts.quadruped.records import LEGS, Base, Clock, Leg, Pairs, Stride, Swing
 from dynenvs.agents.experts.quadruped.terrain import swing_over
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Floats, Records
+from dynenvs.memory.layout import Floats
 from dynenvs.simd.elementary import cos, sin
 
 
 @inlined
-def set_places(g: Trot, p: Plan, legs: Records) -> None:
+def set_places(g: Pairs, clock: Clock, stride: Stride, legs: Sequence[Leg]) -> None:
     """Where each foot is to stand next."""
     for leg in range(LEGS):
         one = legs[leg]
-        x, y = _turned(g.stance[leg], p.command[2] * (p.left + 0.25 / p.frequency))
-        one.place[0], one.place[1] = x + p.place[0] + p.offset[0], y + p.place[1] + p.offset[1]
+        x, y = _turned(g.stance[leg], clock.command[2] * (clock.left + 0.25 / clock.frequency))
+        one.place[0] = x + stride.place[0] + stride.offset[0]
+        one.place[1] = y + stride.place[1] + stride.offset[1]
 
 
 @inlined
-def set_goals(g: Trot, o: Floats, p: Plan, legs: Records, base: float) -> None:
-    """Velocities of all feet after the control period.
-
-    o: observation; base: height of the robot's base in the frame [m].
-    """
+def set_goals(g: Swing, o: Floats, clock: Clock, base: Base, legs: Sequence[Leg]) -> None:
+    """Velocities of all feet after the control period."""
     h = g.period
     press = min(g.press, 1.0 / h)
     for leg in range(LEGS):
         one = legs[leg]
         if one.rests:
             one.goal[0] = one.goal[1] = one.goal[2] = 0.0
-        elif one.phase < p.duty:  # it is late
+        elif one.phase < clock.duty:  # it is late
             one.goal[0] = one.velocity[0] * (1.0 - h * press)
             one.goal[1] = one.velocity[1] * (1.0 - h * press)
             down = g.touchdown + g.sink * max(one.gap, 0.0)
             one.goal[2] = one.velocity[2] - h * press * (one.velocity[2] + down)
         elif g.scan_x > 0:
-            swing_over(g, o, p, one, base)
+            swing_over(g, o, clock, base.height, one)
         else:
-            _swing(g, p, one, leg)
+            _swing(g, clock, base, one, leg)
 
 
 @inlined
-def _swing(g: Trot, p: Plan, one: Leg, leg: int) -> None:
+def _swing(g: Swing, clock: Clock, base: Base, one: Leg, leg: int) -> None:
     """From where a steady gait would have lifted the foot to its next place, up and down."""
-    f, h, lag = p.frequency, g.period, g.lag
-    steps = math.floor((one.phase - p.duty) / (h * f) + 1e-9)
+    f, h, lag = clock.frequency, g.period, g.lag
+    steps = math.floor((one.phase - clock.duty) / (h * f) + 1e-9)
     start = one.phase - steps * h * f
     elapsed = steps * h
     whole = max(1.0 - start, 0.05) / f
-    since = elapsed + 0.5 * p.duty / f  # it stood below its hip [s]
-    x0, y0 = _turned(g.stance[leg], -p.command[2] * since)
-    x0 += p.center[0] - p.command[0] * since
-    y0 += p.center[1] - p.command[1] * since
+    since = elapsed + 0.5 * clock.duty / f  # it stood below its hip [s]
+    x0, y0 = _turned(g.stance[leg], -clock.command[2] * since)
+    x0 += base.center[0] - clock.command[0] * since
+    y0 += base.center[1] - clock.command[1] * since
     x1, y1 = one.place[0], one.place[1]
     span = whole - g.arrival / f
     part = _way(g, elapsed / span)
@@ -98,7 +97,7 @@ def _turned(place: Any, angle: float) -> tuple[float, float]:
 
 
 @inlined
-def _height(g: Trot, elapsed: float, span: float) -> tuple[float, float]:
+def _height(g: Swing, elapsed: float, span: float) -> tuple[float, float]:
     """Height and vertical speed of the reference: up, down, and on down until it touches."""
     x = elapsed / span
     if x > 1.0:
@@ -109,13 +108,13 @@ def _height(g: Trot, elapsed: float, span: float) -> tuple[float, float]:
 
 
 @inlined
-def _hop_rate(g: Trot, s: float) -> float:
+def _hop_rate(g: Swing, s: float) -> float:
     """Slope of the way up and down."""
     return hop_rate(phase_warp(s, -g.rise), 0.0) * phase_warp_rate(s, -g.rise)
 
 
 @inlined
-def _way(g: Trot, s: float) -> float:
+def _way(g: Swing, s: float) -> float:
     """Part of a swing's way over ground that is done after the part s of its time.
 
     The acceleration is a straight line: no other way asks for so little change of the torques.  It
@@ -125,5 +124,5 @@ def _way(g: Trot, s: float) -> float:
 
 
 @inlined
-def _way_rate(g: Trot, s: float) -> float:
+def _way_rate(g: Swing, s: float) -> float:
     return glide_rate(phase_warp(s, g.phase_warp), 0.0, 0.0) * phase_warp_rate(s, g.phase_warp)

@@ -9,16 +9,16 @@ flag tells: the scan is too coarse for that.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from dynenvs.agents.experts.common.curves import smooth_step
-from dynenvs.agents.experts.common.scan import ground_height
-from dynenvs.agents.experts.quadruped.records import PAIRS, Leg, Plan, Trot
+from dynenvs.agents.experts.common.scan import Scan, ground_height
+from dynenvs.agents.experts.quadruped.records import MOVES, PAIRS, Clock, Edges, Leg, Swing
 from dynenvs.jit.compiled import inlined, kernel
-from dynenvs.memory.layout import Floats, ModelView, Records
+from dynenvs.memory.layout import Floats, ModelView
 
 UNSEEN = 0.004  # least height of a foot that does not touch: the scan may err so much [m]
 STEP = 0.03  # by which a foothold may be moved, and twice that, in x and y [m]
-MOVES = 5  # in each direction
 ALONG = 4  # parts of a swing's way at which the ground is looked at
 MOST = 120.0  # acceleration of a swinging foot [m/s^2]
 APEX = 0.4  # fraction of a swing after which a foot is as high as it gets
@@ -26,7 +26,7 @@ CLEAR = 0.015  # ground this much higher than the foothold is in the way of comi
 
 
 @kernel
-def estimate_terrain(w: ModelView, g: Trot, o: Floats, one: Leg, base: float) -> None:
+def estimate_terrain(w: ModelView, g: Scan, o: Floats, base: float, one: Leg) -> None:
     """Ground below a foot: its normal, and how far the foot is from it.
 
     `one.point` holds the foot's centre and becomes the point that touches.
@@ -49,7 +49,7 @@ def estimate_terrain(w: ModelView, g: Trot, o: Floats, one: Leg, base: float) ->
 
 
 @inlined
-def _range(g: Trot, o: Floats, x: float, y: float) -> float:
+def _range(g: Scan, o: Floats, x: float, y: float) -> float:
     """Range of the scanned heights about (x, y) [m]."""
     i = int(min(max(x / g.scan_spacing + 0.5 * g.scan_x, 1.0), g.scan_x - 2.0))
     j = int(min(max(y / g.scan_spacing + 0.5 * g.scan_y, 1.0), g.scan_y - 2.0))
@@ -62,7 +62,7 @@ def _range(g: Trot, o: Floats, x: float, y: float) -> float:
 
 
 @kernel
-def choose_footholds(g: Trot, o: Floats, p: Plan, legs: Records, costs: Floats) -> None:
+def choose_footholds(g: Edges, o: Floats, legs: Sequence[Leg], costs: Floats) -> None:
     """Move the places of the feet that swing away from edges, both of a pair together.
 
     Their line must stay where balance wants it: what one foot moves it by the other takes back.
@@ -105,14 +105,14 @@ def _toward(way: float, speed: float, last: float, time: float) -> float:
 
 
 @kernel
-def swing_over(g: Trot, o: Floats, p: Plan, one: Leg, base: float) -> None:
+def swing_over(g: Swing, o: Floats, clock: Clock, base: float, one: Leg) -> None:
     """Goal of a swinging foot: up, over what is in the way, and down to its place.
 
     From wherever it is now: the least acceleration that gets it there in the time left.
     """
     h = g.period
-    swing = (1.0 - p.duty) / p.frequency
-    left = (1.0 - one.phase) / p.frequency
+    swing = (1.0 - clock.duty) / clock.frequency
+    left = (1.0 - one.phase) / clock.frequency
     done = 1.0 - left / swing
     x, y, z = one.point[0], one.point[1], one.point[2]
     x1, y1 = one.place[0], one.place[1]
@@ -121,7 +121,7 @@ def swing_over(g: Trot, o: Floats, p: Plan, one: Leg, base: float) -> None:
     for k in range(ALONG):
         part = k / ALONG
         top = max(top, base + ground_height(g, o, x + part * (x1 - x), y + part * (y1 - y)))
-    time = max(left - g.arrival / p.frequency, 3.0 * h)
+    time = max(left - g.arrival / clock.frequency, 3.0 * h)
     start = smooth_step(4.0 * done)
     one.goal[0] = one.velocity[0] + h * start * _toward(x1 - x, one.velocity[0], 0.0, time)
     one.goal[1] = one.velocity[1] + h * start * _toward(y1 - y, one.velocity[1], 0.0, time)
@@ -132,6 +132,6 @@ def swing_over(g: Trot, o: Floats, p: Plan, one: Leg, base: float) -> None:
         rate = g.swing_rate
         up = rate * rate * (top + 0.5 * g.clearance - z) - 2.0 * rate * speed
     else:
-        time = max(left - g.landing / p.frequency, 2.0 * h)
+        time = max(left - g.landing / clock.frequency, 2.0 * h)
         up = _toward(down - z, speed, -g.touchdown, time)
     one.goal[2] = speed + h * min(max(up, -MOST), MOST)

@@ -16,46 +16,50 @@ the observation are in the order of `envs/legged/quadruped.py`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Annotated
-
-import numpy as np
 
 from dynenvs.agents.experts.common.memory import open_memory
 from dynenvs.agents.experts.common.motion import put_actions
 from dynenvs.agents.experts.common.scan import fit_plane
-from dynenvs.agents.experts.common.state import BASE, angular_momentum, read_state
-from dynenvs.agents.experts.quadruped.contacts import read_clock, read_contacts, share_load
+from dynenvs.agents.experts.common.state import (
+    BASE,
+    angular_momentum,
+    read_clock,
+    read_state,
+)
+from dynenvs.agents.experts.quadruped.contacts import keep_time, read_contacts, share_load
 from dynenvs.agents.experts.quadruped.estimate import rest_feet, stand_on_feet
 from dynenvs.agents.experts.quadruped.forces import bend_legs, track
 from dynenvs.agents.experts.quadruped.legs import reach
 from dynenvs.agents.experts.quadruped.memory import level, recall, remember, remember_request
 from dynenvs.agents.experts.quadruped.plan import (
+    carry_base,
     choose_friction,
     choose_pace,
-    desired_accelerations,
     plan_step,
 )
 from dynenvs.agents.experts.quadruped.records import (
     CARRIED,
-    DUAL,
     JOINTS,
-    LEG,
     LEGS,
     MEMO,
     PAIRS,
-    PLAN,
     TROT,
+    Base,
+    Clock,
+    Ground,
     Leg,
+    Load,
     Memo,
-    Plan,
+    Pairs,
+    Seen,
     Trot,
+    Wanted,
+    open_trot,
 )
 from dynenvs.agents.experts.quadruped.swing import set_goals, set_places
-from dynenvs.agents.experts.quadruped.terrain import (
-    MOVES,
-    choose_footholds,
-    estimate_terrain,
-)
+from dynenvs.agents.experts.quadruped.terrain import choose_footholds, estimate_terrain
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.legged.records import ROOT
 from dynenvs.jit.compiled import entry, inlined
@@ -65,12 +69,6 @@ from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, Records, WorldView
 from dynenvs.simulation.progress import claim, leave
-
-LEGS_AT = PLAN.itemsize
-DUAL_AT = LEGS_AT + LEGS * LEG.itemsize
-COSTS_AT = DUAL_AT + DUAL.itemsize
-COSTS = 2 * MOVES * MOVES  # numbers that `choose_footholds` computes with
-ROOM = COSTS_AT + 8 * COSTS  # bytes that plan, legs and these take
 
 
 @entry(seconds=14)
@@ -88,11 +86,11 @@ def act(
     leg_of_feature: leg of each contact feature that is a foot, else a negative number; the other
     arguments, and what it returns, are those of every expert (`BatchController`).
     """
-    w, _, room = open_memory(memory[thread])
-    plan, legs = vector(room, 0, 1, PLAN), vector(room, LEGS_AT, LEGS, LEG)
-    dual = vector(room, DUAL_AT, 1, DUAL)
-    costs = vector(room, COSTS_AT, COSTS, np.float64)
-    g, p = constants[0], plan[0]
+    w, room = open_memory(memory[thread])
+    own = open_trot(w, room)
+    g: Trot = constants[0]
+    clock, ground, base, stride = own.clock[0], own.ground[0], own.base[0], own.stride[0]
+    wanted, load, dual, legs = own.wanted[0], own.load[0], own.dual[0], own.legs
     for f in range(w.header[0].npoints):
         if leg_of_feature[f] >= 0:
             one = legs[leg_of_feature[f]]
@@ -104,19 +102,23 @@ def act(
         o = observations[i]
         old = vector(raw(o[size:], 8 * CARRIED), 0, 1, MEMO)[0]
         new = vector(raw(actions[i, nu:], 8 * CARRIED), 0, 1, MEMO)[0]
-        _observe(w, g, o, p, legs, old, new)
-        desired_accelerations(g, p, w.pose[BASE].R)
-        choose_friction(g, p, legs)
-        choose_pace(g, p, new)
-        plan_step(g, p, legs)
-        set_places(g, p, legs)
+        # The state, and which feet stand
+        _observe(w, g, o, clock, ground, load, legs, old, new)
+        _find_base(w, g, legs, base)
+        # How the base is to move, and where feet go
+        carry_base(g, clock, ground, base, load, w.pose[BASE].R, stride, wanted)
+        wrong = choose_friction(g, clock, base, legs, load)
+        choose_pace(g, clock, wrong, new)
+        plan_step(g, clock, base, legs, stride)
+        set_places(g, clock, stride, legs)
         if g.scan_x > 0:
-            choose_footholds(g, o, p, legs, costs)
-        set_goals(g, o, p, legs, w.q[2])
-        _look_ahead(w, g, p, legs)
-        if not track(w, g, p, legs, dual[0]):
+            choose_footholds(g, o, legs, own.costs)
+        set_goals(g, o, clock, base, legs)
+        # What ground and motors have to do for it
+        _look_ahead(w, g, wanted, legs)
+        if not track(w, g, wanted, load, legs, dual):
             missed += 1
-        remember_request(g, dual[0], legs, old, new)
+        remember_request(g, dual, legs, old, new)
         put_actions(w, ROOT, actions[i, :nu])
         i = claim(progress, thread, observations.shape[0])
     leave(progress, thread)
@@ -125,19 +127,28 @@ def act(
 
 @inlined
 def _observe(
-    w: WorldView, g: Trot, o: Floats, p: Plan, legs: Records, old: Memo, new: Memo
+    w: WorldView,
+    g: Trot,
+    o: Floats,
+    clock: Clock,
+    ground: Ground,
+    load: Load,
+    legs: Sequence[Leg],
+    old: Memo,
+    new: Memo,
 ) -> None:
     """The state in a frame on the ground below the base, the standing feet at rest on it."""
     flags = o[g.at_foot_contacts :]
-    level(g, o, old)
-    read_state(w, g, o, p)
-    recall(g, w, o, p, old, new, flags)
-    p.ahead, p.faster = old.ahead, old.faster
-    read_clock(g, p)
-    read_contacts(g, p, legs, flags)
-    p.rise[0] = p.rise[1] = 0.0
+    level(g, old, o)
+    read_state(w, g, o)
+    read_clock(g, o, clock)
+    recall(w, g, o, flags, clock, old, new)
+    clock.ahead, clock.faster = old.ahead, old.faster
+    keep_time(g, clock)
+    read_contacts(g, clock, flags, legs)
+    ground.rise[0] = ground.rise[1] = 0.0
     if g.scan_x > 0:
-        w.q[2] = fit_plane(g, o, p)
+        w.q[2] = fit_plane(g, o, ground)
     update_poses(w, w.q, w.pose)
     if g.scan_x == 0 and stand_on_feet(w, legs):
         update_poses(w, w.q, w.pose)
@@ -146,32 +157,37 @@ def _observe(
             _see_foot(w, g, o, legs[leg])
             reach(w, w.pose, legs[leg], leg, g.singular)
         if again == 0:
-            share_load(g, p, legs)
+            share_load(g, clock, legs, load)
         rest_feet(w, legs)
         if again == 0:
             remember(w, new)
-            if p.delay == 0.0:
+            if clock.delay == 0.0:
                 break
-            _foretell(w, g, p, old)
+            _foretell(w, g, clock.delay, old)
+
+
+@inlined
+def _find_base(w: WorldView, g: Pairs, legs: Sequence[Leg], base: Base) -> None:
+    """The equations of motion; base, centre of mass, and the lines between the feet."""
     equations_of_motion(w, w.v, g.period, w.M)
     root, origin = w.body[BASE], w.pose[BASE].p
-    p.height = w.q[2]
+    base.height = w.q[2]
     for k in range(3):
-        p.center[k] = origin[k] + root.hc[k] / root.mc
-        p.speed[k] = w.v[k]
-        p.turning[k] = root.v[k]
-    angular_momentum(w, p)
+        base.center[k] = origin[k] + root.hc[k] / root.mc
+        base.speed[k] = w.v[k]
+        base.turning[k] = root.v[k]
+    angular_momentum(w, base)
     for pair in range(PAIRS):
         a, b = legs[g.first[pair]].point, legs[g.second[pair]].point
         x, y = a[0] - b[0], a[1] - b[1]
         length = max(math.sqrt(x * x + y * y), 1e-6)
-        p.line[pair, 0], p.line[pair, 1] = x / length, y / length
+        base.line[pair, 0], base.line[pair, 1] = x / length, y / length
 
 
 @inlined
-def _foretell(w: WorldView, g: Trot, p: Plan, old: Memo) -> None:
+def _foretell(w: WorldView, g: Seen, delay: float, old: Memo) -> None:
     """The state at which torques will act: until then those of the last call do."""
-    span, mean = p.delay * g.period, w.v_next
+    span, mean = delay * g.period, w.v_next
     for j in range(w.header[0].nv):
         change = span * old.asked[0, j]
         mean[j] = w.v[j] + (1.0 - g.lookahead / g.period) * change
@@ -183,7 +199,7 @@ def _foretell(w: WorldView, g: Trot, p: Plan, old: Memo) -> None:
 
 
 @inlined
-def _see_foot(w: WorldView, g: Trot, o: Floats, one: Leg) -> None:
+def _see_foot(w: WorldView, g: Seen, o: Floats, one: Leg) -> None:
     """The point of a foot that touches, or would touch, and the ground below it."""
     feature = w.features[one.feature]
     pose = w.pose[one.body]
@@ -191,7 +207,7 @@ def _see_foot(w: WorldView, g: Trot, o: Floats, one: Leg) -> None:
     one.point[0], one.point[1] = x + pose.p[0], y + pose.p[1]
     one.point[2] = z + pose.p[2]
     if g.scan_x > 0:
-        estimate_terrain(w, g, o, one, w.q[2])
+        estimate_terrain(w, g, o, w.q[2], one)
     else:
         one.normal[0], one.normal[1], one.normal[2] = 0.0, 0.0, 1.0
         one.point[2] -= feature.radius
@@ -199,20 +215,20 @@ def _see_foot(w: WorldView, g: Trot, o: Floats, one: Leg) -> None:
 
 
 @inlined
-def _look_ahead(w: WorldView, g: Trot, p: Plan, legs: Records) -> None:
+def _look_ahead(w: WorldView, g: Seen, wanted: Wanted, legs: Sequence[Leg]) -> None:
     """Jacobians some time ahead, for the velocities after the control period.
 
     A standing foot's is that of the contact problem, when the last physics step begins; a swinging
     one's is that of the time which the new velocity belongs to.  `w.v_next` is scratch.
     """
     h, mean = g.period, w.v_next
-    bend_legs(w, g, p, legs)
+    bend_legs(w, g, wanted, legs)
     for standing in range(2):
         span = 2.0 * g.lookahead if standing == 1 else 0.5 * h + g.lookahead
         share = 0.5 * (h + 0.5 * h - g.lookahead)  # of the accelerations' time, on average
         share = 0.5 * span if standing == 1 else share
         for k in range(3):
-            mean[k] = w.v[k] + share * p.a[k]
+            mean[k] = w.v[k] + share * wanted.a[k]
             mean[3 + k] = w.v[3 + k]
         for leg in range(LEGS):
             for k in range(JOINTS):
