@@ -16,6 +16,7 @@ Shapes are written in the header's counts, as in "max(nl, nv)" or "2 * ns".
 from __future__ import annotations
 
 import ast
+import ctypes
 import math
 import operator
 from collections.abc import Callable, Iterator
@@ -86,6 +87,21 @@ class Array:
         return buffer[start : start + size].view(self.kind).reshape(shape)
 
 
+class Pointed(Array):
+    """An array of its own: the handle's only buffer has its address and its bytes, by its number.
+
+    It has one dimension.  The buffer is a table, int64, shape (arrays, 2); nothing of it changes
+    while a kernel runs.
+    """
+
+    def open(self, handle: Handle) -> Any:
+        """It, for the interpreter."""
+        (table,) = handle._buffers.values()
+        address, size = table.reshape(-1, 2)[self.number].tolist()
+        words = (ctypes.c_uint8 * size).from_address(address)
+        return np.ctypeslib.as_array(words).view(self.kind)
+
+
 class Nested(NamedTuple):
     """A handle within another one: of the same buffers, with arrays of its own."""
 
@@ -100,6 +116,11 @@ class Nested(NamedTuple):
 def array(buffer: str, kind: Any, *shape: str, what: str, when: str = "") -> Any:
     """Declare an array of a handle (see `Array`)."""
     return Array(buffer, kind, shape, what, when)
+
+
+def pointed(kind: Any, what: str) -> Any:
+    """Declare an array of a handle that stands by itself (see `Pointed`)."""
+    return Pointed("table", kind, ("n",), what, "")
 
 
 def nested(kind: type[Handle]) -> Any:

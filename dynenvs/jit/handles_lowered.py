@@ -19,7 +19,7 @@ from numba.extending import (
     unbox,
 )
 
-from dynenvs.jit.handles import Array, Handle, Nested, kinds, no_array, openers
+from dynenvs.jit.handles import Array, Handle, Nested, Pointed, kinds, no_array, openers
 from dynenvs.jit.lowering import WORD, address_of, point, word
 from dynenvs.jit.private import AttributeTemplate, Conversion, cgutils
 
@@ -31,6 +31,11 @@ def type_of(entry: Array) -> Any:
 
 def _open(entry: Array, context: Any, builder: Any, addresses: Any, first: str) -> Any:
     """LLVM code for an array of a handle with these addresses, the header's in `first`."""
+    if isinstance(entry, Pointed):
+        table = _Fixed(builder, getattr(addresses, first))
+        address, size = table.word(16 * entry.number), table.word(16 * entry.number + 8)
+        count = builder.udiv(size, _word(entry.kind.itemsize))
+        return point(context, builder, type_of(entry), address, [count])
     header = _Header(builder, getattr(addresses, first))
     shape = [_word(size(header.count)) for size in entry.sizes]
     start = builder.add(getattr(addresses, entry.buffer), header.place(entry.number))
@@ -175,25 +180,30 @@ def narrow(context: Any, builder: Any, given: HandleType, wanted: HandleType, va
     return made._getvalue()
 
 
-class _Header:
-    """LLVM code that reads a header; its numbers never change while a kernel runs."""
+class _Fixed:
+    """LLVM code that reads words which never change while a kernel runs."""
 
     def __init__(self, builder: Any, address: Any) -> None:
         self.builder, self.address = builder, address
 
-    def count(self, name: str) -> _Number:
-        """One of its counts."""
-        return _Number(self.builder, self._load(_offset(name)))
-
-    def place(self, number: int) -> Any:
-        """Where an array begins in its buffer."""
-        return self._load(_offset("places") + 8 * number)
-
-    def _load(self, offset: int) -> Any:
+    def word(self, offset: int) -> Any:
+        """The word so many bytes from the address on."""
         address = self.builder.add(self.address, _word(offset))
         value = self.builder.load(self.builder.inttoptr(address, WORD.as_pointer()))
         value.set_metadata("invariant.load", self.builder.module.add_metadata([]))
         return value
+
+
+class _Header(_Fixed):
+    """LLVM code that reads a header."""
+
+    def count(self, name: str) -> _Number:
+        """One of its counts."""
+        return _Number(self.builder, self.word(_offset(name)))
+
+    def place(self, number: int) -> Any:
+        """Where an array begins in its buffer."""
+        return self.word(_offset("places") + 8 * number)
 
 
 def _offset(name: str) -> int:

@@ -121,8 +121,8 @@ def _own_memory(call: Call, batch: BatchView) -> tuple[Bytes, Bytes]:
     stride, packed = size + APART, call.packed
     if is_disturbed(batch):
         stride += h.model_bytes
-        packed = vector(batch.buffers, call.thread * stride + size, h.model_bytes, np.uint8)
-    return vector(batch.buffers, call.thread * stride, stride, np.uint8), packed
+        packed = vector(batch.workspaces, call.thread * stride + size, h.model_bytes, np.uint8)
+    return vector(batch.workspaces, call.thread * stride, stride, np.uint8), packed
 
 
 @inlined

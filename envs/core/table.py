@@ -6,44 +6,52 @@ of them at every call.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.jit.compiled import inlined
-from dynenvs.jit.views import borrow
+from dynenvs.jit.handles import Handle, arrays_of, number_arrays, opener, pointed
 from dynenvs.memory.layout import Bytes, Floats, Ints
 
+_bytes, _ints = partial(pointed, np.uint8), partial(pointed, np.int64)
 
-class BatchView(NamedTuple):
+
+# fmt: off
+class BatchView(Handle, buffers=("table",)):
     """What there is of each of n worlds, one after the other; of threads, and of all."""
 
-    states: Bytes  # physical states
-    task_states: Bytes  # the task's records
-    actions: Bytes  # (nu,) each
-    observations: Bytes
-    rewards: Floats
-    ends: Ints  # why the episode ended, or RUNNING
-    info_rows: Bytes  # what `info` says
-    last_observations: Bytes  # of an episode's last step, where STEP_AND_BEGIN began another one
-    last_info_rows: Bytes
-    observations_out: Bytes  # the caller's own
-    info_out: Bytes
-    mask: Bytes  # whether it takes part
-    full: Ints  # one number: not 0 once the contacts of some world find no room
-    buffers: Bytes  # some workspaces for each thread
-    initial: Bytes  # the physical state of a world that has not begun, one for all
-    disturbance: Bytes  # what disturbs them (`disturbance_records.py`), empty if nothing does
-    starts: Bytes  # states in which episodes may begin (`starts.py`), empty without
+    states: Bytes = _bytes("physical states")
+    task_states: Bytes = _bytes("the task's records")
+    actions: Bytes = _bytes("torques over effort limits, (nu,) each")
+    observations: Bytes = _bytes("what they show")
+    rewards: Floats = pointed(np.float64, "of the last control step")
+    ends: Ints = _ints("why the episode ended, or RUNNING")
+    info_rows: Bytes = _bytes("what `info` says")
+    last_observations: Bytes = _bytes(
+        "of an episode's last step, where STEP_AND_BEGIN began another one")
+    last_info_rows: Bytes = _bytes("the same of `info`")
+    observations_out: Bytes = _bytes("the caller's own observations")
+    info_out: Bytes = _bytes("the caller's own `info`")
+    mask: Bytes = _bytes("whether a world takes part")
+    full: Ints = _ints("one number: not 0 once the contacts of some world find no room")
+    workspaces: Bytes = _bytes("some workspaces for each thread")
+    initial: Bytes = _bytes("the physical state of a world that has not begun, one for all")
+    disturbance: Bytes = _bytes(
+        "what disturbs them (`disturbance_records.py`), empty if nothing does")
+    starts: Bytes = _bytes("states in which episodes may begin (`starts.py`), empty without")
 
 
-PLACES = {name: k for k, name in enumerate(BatchView._fields)}
+# fmt: on
+open_batch = opener(BatchView)
+_ARRAYS = {entry.name: entry for entry in arrays_of([BatchView], "table")}
+number_arrays([BatchView], len(_ARRAYS))
 
 
 def new_table(**arrays: NDArray[Any]) -> Ints:
     """A table, shape (places, 2), of arrays that must outlive it; `point` adds and changes some."""
-    table = np.zeros((len(PLACES), 2), np.int64)
+    table = np.zeros((len(_ARRAYS), 2), np.int64)
     point(table, **arrays)
     return table
 
@@ -57,33 +65,4 @@ def point(table: Ints, **arrays: NDArray[Any]) -> None:
     for name, array in arrays.items():
         if not array.flags.c_contiguous:
             raise ValueError(f"{name} must be contiguous")
-        table[PLACES[name]] = array.__array_interface__["data"][0], array.nbytes
-
-
-@inlined
-def open_batch(table: Ints) -> BatchView:
-    """The views of a table's arrays."""
-    return BatchView(
-        _bytes(table, 0),
-        _bytes(table, 1),
-        _bytes(table, 2),
-        _bytes(table, 3),
-        borrow(table[4, 0], table[4, 1] // 8, np.float64),
-        borrow(table[5, 0], table[5, 1] // 8, np.int64),
-        _bytes(table, 6),
-        _bytes(table, 7),
-        _bytes(table, 8),
-        _bytes(table, 9),
-        _bytes(table, 10),
-        _bytes(table, 11),
-        borrow(table[12, 0], table[12, 1] // 8, np.int64),
-        _bytes(table, 13),
-        _bytes(table, 14),
-        _bytes(table, 15),
-        _bytes(table, 16),
-    )
-
-
-@inlined
-def _bytes(table: Ints, place: int) -> Bytes:
-    return borrow(table[place, 0], table[place, 1], np.uint8)
+        table[_ARRAYS[name].number] = array.__array_interface__["data"][0], array.nbytes

@@ -136,7 +136,7 @@ class Worlds(GuardedBatch):
             info_out=self._info_out,
             mask=self._everyone,
             full=self._full,
-            buffers=self._buffers,
+            workspaces=self._buffers,
             initial=self._initial,
             disturbance=self.task.disturbance,
             starts=self.task.start_rows,
@@ -165,7 +165,7 @@ class Worlds(GuardedBatch):
             raise RuntimeError("an environment's scene has so many pairs that they share slots")
         self._model = model
         self._buffers = self._workspaces()
-        point(self._table, buffers=self._buffers)
+        point(self._table, workspaces=self._buffers)
         self._calls.clear()
 
     def _run_all(self, order: int, who: NDArray[np.uint8]) -> None:

@@ -14,7 +14,9 @@ from dynenvs.envs.core.records import InfoRows
 from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.mujoco.bodies import new_bodies, read_bodies
 from dynenvs.envs.mujoco.look import MARK, Look
+from dynenvs.envs.mujoco.streams import draw_uniforms, places_of
 from dynenvs.envs.mujoco.task import Flags, Floats, MujocoTask
+from dynenvs.jit.compiled import bind
 from dynenvs.model.model import Model
 from dynenvs.simulation.guard import Guarded, alone, in_use
 from dynenvs.simulation.worlds import Worlds, WorldsError
@@ -40,7 +42,7 @@ class Batch(Guarded):
     def __init__(self, task: MujocoTask, count: int, threads: int = 1) -> None:
         self.task = task
         self.worlds = Worlds(task.model, count, threads=threads)
-        self.generators = [np.random.default_rng() for _ in range(count)]
+        self.generators = [np.random.default_rng() for _ in range(count)]  # `give` changes them
         self.steps = np.zeros(count, np.int64)  # of each world's episode
         self.started = np.zeros(count, np.bool_)
         self.ended = np.zeros(count, np.bool_)  # whose episode is over
@@ -62,6 +64,7 @@ class Batch(Guarded):
         self._mask = np.ones(len(self.steps), np.bool_)  # who moves, or begins at
         self._q, self._v = np.zeros_like(self.worlds.q), np.zeros_like(self.worlds.v)
         self._drawn = np.zeros((len(self._q), self.model.nq + self.model.nv))
+        self._draw: Callable[[], None] | None = None  # of the generators that there are now
         nb, links = len(self.model.body_names), len(self.task.links)
         count = len(self.steps) if self.task.sees_poses else 0
         self.bodies = new_bodies(count, nb, links)
@@ -89,17 +92,30 @@ class Batch(Guarded):
         """Begin the random numbers of those worlds anew that are given a seed."""
         for i, seed in enumerate(seeds):
             if seed is not None:
-                self.generators[i] = gym.utils.seeding.np_random(seed)[0]
+                self.give(i, gym.utils.seeding.np_random(seed)[0])
+
+    def give(self, i: int, generator: np.random.Generator) -> None:
+        """Let world i draw from this generator."""
+        self.generators[i] = generator
+        self._draw = None
 
     @alone
     def begin(self, mask: Flags) -> None:
         """Begin an episode in these worlds."""
-        who = np.flatnonzero(mask)
-        drawn = self._drawn[: len(who)]
-        for i, row in zip(who.tolist(), drawn, strict=True):
-            self.task.draw(self.generators[i], row)
-        self._q[who], self._v[who] = self.task.start(drawn)
-        self._place(mask)
+        self._mask[:] = mask
+        if self._draw is None:
+            places = places_of(self.generators) if self.task.draws_uniforms else None
+            who, self._draw = self._mask.view(np.uint8), self._draw_each
+            if places is not None:
+                self._draw = bind(draw_uniforms, places, who, self._drawn)
+        self._draw()
+        self._q[:], self._v[:] = self.task.start(self._drawn)  # others do not begin there
+        self._place()
+
+    def _draw_each(self) -> None:
+        """The random numbers of worlds that begin, as the task draws them."""
+        for i in np.flatnonzero(self._mask).tolist():
+            self.task.draw(self.generators[i], self._drawn[i])
 
     @alone
     def place(self, i: int, q: Floats, v: Floats) -> None:
@@ -109,17 +125,17 @@ class Batch(Guarded):
             ValueError: it is not finite; nothing has changed.
         """
         self._q[i], self._v[i] = q, v
-        self._place(self.only(i))
+        self._mask[:] = self.only(i)
+        self._place()
 
     def only(self, i: int) -> Flags:
         """World i among all, shape (count,)."""
         flags: Flags = np.arange(len(self.rewards)) == i
         return flags
 
-    def _place(self, mask: Flags) -> None:
+    def _place(self) -> None:
         if self._memory is not self.worlds.memory:
             self._bind()
-        self._mask[:] = mask
         if not self._restart():
             raise ValueError("positions and velocities must be finite")
         self._see(True)
@@ -236,7 +252,7 @@ class Batch(Guarded):
 
     def __getstate__(self) -> dict[str, Any]:
         made = {"info", "bodies", "_q", "_v", "_drawn", "_mask", "_begins", "_turn"}
-        made |= {"_memory", "_visits", "_restart"}
+        made |= {"_memory", "_visits", "_restart", "_draw"}
         return {key: value for key, value in vars(self).items() if key not in made}
 
     def __setstate__(self, kept: dict[str, Any]) -> None:

@@ -57,7 +57,7 @@ class MujocoEnv(Shell):
 
     @np_random.setter
     def np_random(self, value: np.random.Generator) -> None:
-        self.batch.generators[self.index] = value
+        self.batch.give(self.index, value)
         self._np_random_seed = -1
 
     @property
@@ -78,7 +78,7 @@ class MujocoEnv(Shell):
         super().reset(seed=seed)
         self._closed = False
         if seed is not None:
-            self.batch.generators[self.index] = cast(np.random.Generator, self._np_random)
+            self.batch.give(self.index, cast(np.random.Generator, self._np_random))
         self.batch.begin(self.batch.only(self.index))
         if self.render_mode == "human":
             self.render()

@@ -108,6 +108,11 @@ class MujocoTask(ABC):
         """
         rng.random(out=drawn)
 
+    @property
+    def draws_uniforms(self) -> bool:
+        """Whether that is all, so that many worlds draw in one call (`streams.py`)."""
+        return type(self).draw is MujocoTask.draw
+
     @abstractmethod
     def start(self, drawn: Floats) -> tuple[Floats, Floats]:
         """Positions and velocities at which n episodes begin, shapes (n, nq) and (n, nv).
