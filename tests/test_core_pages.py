@@ -7,12 +7,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dynenvs.agents.experts.humanoid.records import BipedView
+from dynenvs.agents.experts.pendulum.chain_pendulum import ChainView
+from dynenvs.agents.experts.pendulum.double_pendulum import PendulumView
+from dynenvs.agents.experts.planar.records import WalkerView
+from dynenvs.agents.experts.quadruped.records import TrotView
+from dynenvs.envs.core.table import BatchView
 from dynenvs.jit.handles import Array
 from dynenvs.memory.layout import StateView, WorkView
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT / "docs" / "_ext"))
 
+import core_pages  # noqa: E402
 import dataflow  # noqa: E402
 
 CHECKED = """
@@ -77,3 +84,12 @@ def test_no_array_is_there_in_vain() -> None:
         if isinstance(entry, Array)
     }
     assert declared - used == set()
+
+
+def test_the_page_has_the_arrays_of_tasks_and_experts() -> None:
+    """All of a batch's and of each expert's own, from where they are declared."""
+    page = core_pages.arrays_page(kernels())
+    for kind in (BatchView, BipedView, WalkerView, TrotView, ChainView, PendulumView):
+        part = page.split(f"## {kind.__name__}\n")[1].split("\n## ")[0]
+        names = {entry.name for entry in vars(kind).values() if isinstance(entry, Array)}
+        assert names == {line.split("`")[1] for line in part.splitlines() if line.startswith("| `")}

@@ -8,6 +8,8 @@ from typing import Any
 from dataflow import READ, WRITTEN, Kernel, called, read_kernels
 from environment_pages import write
 
+from dynenvs.agents.experts.reference import EXPERTS
+from dynenvs.envs.core.table import BatchView
 from dynenvs.jit.handles import Array, Handle
 from dynenvs.memory.layout import BroadView, LoopView, ModelView, StateView, WorkView
 from dynenvs.memory.sparse_view import SparseView
@@ -47,8 +49,9 @@ def arrays_page(kernels: dict[tuple[str, str], Kernel]) -> str:
     lines = [
         "# Arrays of a world",
         "",
-        "What kernels see of a world: `w.NAME` of a handle. Written by the site's build from the "
-        "declarations in `dynenvs/memory/` and from the kernels. Counts: nb bodies, nq positions, "
+        "What kernels see of a world: `w.NAME` of a handle; at the end the arrays of a batch of "
+        "worlds of a task, and those of each expert. Written by the site's build from the "
+        "declarations and from the kernels. Counts: nb bodies, nq positions, "
         "nv velocities, nf contact features, nk contact candidates, nc contacts at most, nr "
         "constraint rows, nl variables of the LCP, ne rows of closed loops.",
         "",
@@ -64,6 +67,16 @@ def arrays_page(kernels: dict[tuple[str, str], Kernel]) -> str:
                 lines.append(
                     f"| `{entry.name}` | {_type_name(entry)} | {shape} | {entry.what} | {by} |"
                 )
+        lines.append("")
+    experts = [make.view for make in EXPERTS.values() if isinstance(make, type) and make.view]
+    for kind in (BatchView, *dict.fromkeys(experts)):
+        lines += [f"## {kind.__name__}", "", f"{kind.__module__}: {_summary(kind)}", ""]
+        lines += ["| array | type | shape | what |", "|---|---|---|---|"]
+        lines += [
+            f"| `{entry.name}` | {_type_name(entry)} | {', '.join(entry.shape)} | {_lower(entry.what)} |"
+            for entry in vars(kind).values()
+            if isinstance(entry, Array)
+        ]
         lines.append("")
     return "\n".join(lines)
 
@@ -133,8 +146,11 @@ def _short(text: str) -> str:
 
 
 def _summary(kind: type[Handle]) -> str:
-    text = (kind.__doc__ or "").split("\n")[0].rstrip(".")
-    return text[0].lower() + text[1:] + "."
+    return _lower((kind.__doc__ or "").split("\n")[0].rstrip(".")) + "."
+
+
+def _lower(text: str) -> str:
+    return text[0].lower() + text[1:]
 
 
 def _type_name(entry: Array) -> str:
