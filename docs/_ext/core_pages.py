@@ -72,11 +72,10 @@ def arrays_page(kernels: dict[tuple[str, str], Kernel]) -> str:
     for kind in (BatchView, *dict.fromkeys(experts)):
         lines += [f"## {kind.__name__}", "", f"{kind.__module__}: {_summary(kind)}", ""]
         lines += ["| array | type | shape | what |", "|---|---|---|---|"]
-        lines += [
-            f"| `{entry.name}` | {_type_name(entry)} | {', '.join(entry.shape)} | {_lower(entry.what)} |"
-            for entry in vars(kind).values()
-            if isinstance(entry, Array)
-        ]
+        for entry in vars(kind).values():
+            if isinstance(entry, Array):
+                cells = f"`{entry.name}`", _type_name(entry), ", ".join(entry.shape)
+                lines.append(f"| {' | '.join(cells)} | {_lower(entry.what)} |")
         lines.append("")
     return "\n".join(lines)
 
