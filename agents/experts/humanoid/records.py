@@ -213,7 +213,7 @@ class Motion:
 
 
 class Leg(Stance, Sole, Chain, Motion):
-    """All of a leg."""
+    """A leg, its foot and the ground below it."""
 
 
 # What is worked out at each call
