@@ -35,10 +35,11 @@ def tip(w: StateView, p: Chain) -> tuple[float, float]:
 
 
 @inlined
-def push(w: StateView, tau: Floats, p: Chain, fx: float, fz: float) -> None:
-    """tau += J^T f for a force f of the tip on its surroundings [N]."""
-    x, z = tip(w, p)
-    z -= p.pivot  # of the tip from the pivot ...
+def push(
+    w: StateView, tau: Floats, p: Chain, at: tuple[float, float], fx: float, fz: float
+) -> None:
+    """tau += J^T f for a force f of the tip, which is at `at` (x, z), on its surroundings [N]."""
+    x, z = at[0], at[1] - p.pivot  # of the tip from the pivot ...
     angle = 0.0
     for j in range(w.header[0].nv):  # ... and from each hinge
         tau[j] += x * fz - z * fx
@@ -65,9 +66,9 @@ def foretell_chain(w: WorldView, p: Chain, q: Floats, v: Floats, change: Floats)
         free_motion(w, w.tau, p.timestep)
         for j in range(n):
             v[j] = w.v_free[j]
-        x, z = tip(w, p)
-        if not _stop(w, p, v, change, 0.0, 1.0, z - p.radius):
-            _stop(w, p, v, change, -1.0, 0.0, p.wall - p.radius - x)
+        at = tip(w, p)
+        if not _stop(w, p, v, change, at, 0.0, 1.0, at[1] - p.radius):
+            _stop(w, p, v, change, at, -1.0, 0.0, p.wall - p.radius - at[0])
         for j in range(n):
             w.v[j] = v[j]
             w.q[j] += p.timestep * v[j]
@@ -77,9 +78,16 @@ def foretell_chain(w: WorldView, p: Chain, q: Floats, v: Floats, change: Floats)
 
 @inlined
 def _stop(
-    w: WorldView, p: Chain, v: Floats, change: Floats, nx: float, nz: float, gap: float
+    w: WorldView,
+    p: Chain,
+    v: Floats,
+    change: Floats,
+    at: tuple[float, float],
+    nx: float,
+    nz: float,
+    gap: float,
 ) -> bool:
-    """Stop the tip at a surface with the normal (nx, nz), `gap` away [m], if v would pass it.
+    """Stop the tip, at `at`, at a surface with the normal (nx, nz), `gap` away, if v would pass it.
 
     Velocities are affine in the torques: what a force of 1 N changes, the equations of motion say
     when they are solved once more with it.
@@ -87,7 +95,7 @@ def _stop(
     n = w.header[0].nv
     for j in range(n):
         change[j] = 0.0
-    push(w, change, p, nx, nz)  # the row of the Jacobian
+    push(w, change, p, at, nx, nz)  # the row of the Jacobian
     speed = 0.0
     for j in range(n):
         speed += change[j] * v[j]

@@ -130,7 +130,7 @@ def act(
             error = min(max(q_ref[j] - w.q[j], -MOST_ERROR), MOST_ERROR)
             a[j] = BANDWIDTH * (BANDWIDTH * error - 2.0 * w.v[j])
         _track(w, p, a)
-        push(w, w.tau, p, force_x, force_z)
+        push(w, w.tau, p, tip(w, p), force_x, force_z)
         for j in range(n):
             limit = w.dofs[j].effort
             w.tau[j] = min(max(w.tau[j], -limit), limit)
