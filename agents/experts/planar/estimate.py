@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dynenvs.agents.experts.planar.limb import move_leg, place_leg
+from dynenvs.agents.experts.planar.limb import move_leg, pitch_trunk, place_leg
 from dynenvs.agents.experts.planar.records import Body, Clock, Estimate, Leg, Trunk
 from dynenvs.envs.planar.records import ROOT
 from dynenvs.jit.compiled import inlined
@@ -72,8 +72,10 @@ def read_observation(
             if i == ROOT and root > ROOT:
                 near, trust = TURN, g.trust_root
             w.v[i] = _blend(row[at + i], w.v[i], trust, near)
-    trunk.pitch = w.q[ROOT] if root > ROOT else 0.0
-    trunk.turn = w.v[ROOT] if root > ROOT else 0.0
+    if root > ROOT:
+        pitch_trunk(trunk, w.q[ROOT], w.v[ROOT])
+    else:
+        pitch_trunk(trunk, 0.0, 0.0)
 
 
 @inlined

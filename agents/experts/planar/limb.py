@@ -13,13 +13,20 @@ from dynenvs.simd.elementary import cos, sin
 
 
 @inlined
+def pitch_trunk(trunk: Trunk, pitch: float, turn: float) -> None:
+    """Pitch of the trunk [rad], and its rate [rad/s]."""
+    trunk.pitch, trunk.turn = pitch, turn
+    trunk.cosine, trunk.sine = cos(pitch), sin(pitch)
+
+
+@inlined
 def place_leg(w: StateView, g: Body, trunk: Trunk, leg: int, one: Limb) -> None:
     """Links, point and tilt of a leg, from the positions."""
     at = g.root + 3 * leg
     q1 = trunk.pitch + w.q[at]
     q2 = q1 + w.q[at + 1]
     q3 = q2 + w.q[at + 2]
-    one.hip[0], one.hip[1] = g.hips[leg] * cos(trunk.pitch), -g.hips[leg] * sin(trunk.pitch)
+    one.hip[0], one.hip[1] = g.hips[leg] * trunk.cosine, -g.hips[leg] * trunk.sine
     one.thigh[0], one.thigh[1] = -g.thigh * sin(q1), -g.thigh * cos(q1)
     one.shank[0], one.shank[1] = -g.shank * sin(q2), -g.shank * cos(q2)
     c, d = cos(q3), sin(q3)

@@ -186,6 +186,8 @@ class Trunk:
     """How the trunk stands."""
 
     pitch: float  # [rad]
+    cosine: float  # of the pitch
+    sine: float
     turn: float  # its rate [rad/s]
 
 

@@ -27,6 +27,7 @@ from dynenvs.agents.experts.planar.limb import (
     joint_accelerations,
     joint_torques,
     move_leg,
+    pitch_trunk,
     place_leg,
 )
 from dynenvs.agents.experts.planar.records import (
@@ -172,7 +173,7 @@ def _look_ahead(
         w.q[j] += g.lookahead * w.v[j]
         w.v[j] += g.lookahead * a[j]
     if g.root > ROOT:
-        trunk.pitch, trunk.turn = w.q[ROOT], w.v[ROOT]
+        pitch_trunk(trunk, w.q[ROOT], w.v[ROOT])
     for leg in range(g.legs):
         place_leg(w, g, trunk, leg, legs[leg])
         move_leg(w, g, trunk, leg, legs[leg])
