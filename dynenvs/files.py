@@ -54,7 +54,8 @@ def _draft(path: Path) -> Iterator[Path]:
 
     Who may read it: who could read the file that it replaces, or whom the umask lets.
     """
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    # Who writes pictures goes by the suffix
+    draft = path.with_name(f".{secrets.token_hex(4)}.{path.name}")
     os.close(os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666))
     try:
         if path.is_file():

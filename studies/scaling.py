@@ -23,9 +23,9 @@ from typing import NamedTuple
 from dynenvs.agents.console import open_console
 from dynenvs.agents.machine import describe, load
 from dynenvs.agents.names import environment_id, short_name
+from dynenvs.files import written_whole
 from dynenvs.simulation.threads import available_threads
 from studies.bench.peers import MissingPeer, peer
-from studies.bench.report import draft
 
 TRANSITIONS, CORES = 10**9, 64  # of the reckoning
 ENVIRONMENTS = ("planar-humanoid", "quadruped", "humanoid")
@@ -181,7 +181,7 @@ def write_page(
         reckoning=_reckoning(pieces),
         verdict=_verdict(pieces),
     )
-    with draft(page) as file:
+    with written_whole(page) as file:
         file.write_text(text, encoding="utf-8")
 
 
@@ -239,7 +239,7 @@ def _plot(path: Path, pieces: Sequence[Piece]) -> None:
     axes.set_title(f"dotted: the rate alone times workers, at most {cores} cores", fontsize="small")
     axes.grid(alpha=0.3)
     axes.legend(fontsize="small")
-    with draft(path) as file:
+    with written_whole(path) as file:
         figure.savefig(file, dpi=110)
 
 

@@ -19,8 +19,8 @@ from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.names import environment_id
 from dynenvs.envs.legged.shells import LeggedVectorEnv
+from dynenvs.files import written_whole
 from studies.bench.peers import MissingPeer, peer
-from studies.bench.report import draft
 
 IMPULSES = (0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0)  # [N s]
 
@@ -76,7 +76,7 @@ def plot(path: Path, title: str, impulses: Sequence[float], shares: Sequence[flo
     axes.set(xlabel="impulse on the base every three seconds, N s", title=title)
     axes.set(ylabel="alive for 1,000 steps, %", ylim=(0, 103), xlim=(0, None))
     axes.grid(alpha=0.3)
-    with draft(path) as file:
+    with written_whole(path) as file:
         figure.savefig(file, dpi=110)
 
 

@@ -4,6 +4,8 @@ mechanisms that it races are the same in all systems."""
 from __future__ import annotations
 
 import json
+import os
+import stat
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -133,6 +135,15 @@ def test_json_is_written_whole_or_not_at_all(fake: tuple[Clock, Result], tmp_pat
         report.write_json(path, {"not JSON": object()})
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["bench.json"]
+
+
+def test_its_files_are_as_private_as_the_umask_says(tmp_path: Path) -> None:
+    before = os.umask(0o077)
+    try:
+        report.write_json(tmp_path / "bench.json", {})
+        assert stat.S_IMODE((tmp_path / "bench.json").stat().st_mode) == 0o600
+    finally:
+        os.umask(before)
 
 
 def test_bench_writes_its_files(

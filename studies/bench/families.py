@@ -10,6 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from dynenvs.agents.machine import describe, load
 from dynenvs.agents.names import did_you_mean
+from dynenvs.files import written_whole
 from studies.bench import (
     batch,
     compliance,
@@ -30,7 +31,7 @@ from studies.bench import (
 from studies.bench.peers import MissingPeer
 from studies.bench.plot import plot
 from studies.bench.race import Case, Result, Settings
-from studies.bench.report import document, draft, markdown, show, write_json
+from studies.bench.report import document, markdown, show, write_json
 
 FAMILIES: dict[str, Callable[[Settings], list[Case]]] = {
     "single": single.cases,
@@ -113,7 +114,7 @@ def bench(
     if page is not None:
         drawing = page.with_suffix(".png")
         drawn = picture and _plot(drawing, results, console)
-        with draft(page) as file:
+        with written_whole(page) as file:
             text = markdown(results, machine, settings, drawing.name if drawn else None)
             file.write_text(text, encoding="utf-8")
     console.print(f"wrote {out / 'bench.json'}" + (f" and {page}" if page else ""), highlight=False)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from dynenvs.files import written_whole
 from studies.bench.peers import peer
 from studies.bench.race import UNITS, Result, Row, quartiles
-from studies.bench.report import draft
 
 ACROSS = 3  # panels in a row
 PANEL = (4.6, 3.4)  # [inches]
@@ -41,7 +41,7 @@ def plot(path: Path, results: Sequence[Result]) -> bool:
         _draw(panel, result)
     for panel in panels[len(chosen) :]:
         panel.set_visible(False)
-    with draft(path) as file:
+    with written_whole(path) as file:
         figure.savefig(file, dpi=80)
     return True
 

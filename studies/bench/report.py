@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from dynenvs.agents.console import fits, print_listed
+from dynenvs.files import written_whole
 from studies.bench.headlines import screen, threads
 from studies.bench.race import UNITS, Result, Row, Settings
 
@@ -161,23 +159,5 @@ def _line(words: Sequence[str]) -> str:
 
 def write_json(path: Path, found: dict[str, Any]) -> None:
     """Write the document, whole or not at all."""
-    with draft(path) as file:
+    with written_whole(path) as file:
         file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-
-
-@contextmanager
-def draft(path: Path) -> Iterator[Path]:
-    """A file beside `path` that takes its place if all went well, and vanishes if not."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(
-        prefix=f".{path.stem}.", suffix=path.suffix, dir=path.parent
-    )
-    os.close(descriptor)
-    file = Path(name)
-    try:
-        yield file
-        file.chmod(0o644)  # mkstemp makes it private
-        os.replace(file, path)  # noqa: PTH105 (atomic, and across existing files on Windows)
-    except BaseException:
-        file.unlink(missing_ok=True)
-        raise

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from dynenvs.files import written_whole
 from studies.bench.peers import peer
-from studies.bench.report import draft
 from studies.robustness.cases import Case, Curve
 from studies.robustness.measure import Measured
 
@@ -60,7 +60,7 @@ def write_page(path: Path, studies: Sequence[Study], command: str, seeds: int, e
             plot(picture, study)
             text += f"\n![{study.name}: alive and return kept over the size of each disturbance]"
             text += f"({path.stem}/{picture.name})\n"
-    with draft(path) as file:
+    with written_whole(path) as file:
         file.write_text(text, encoding="utf-8")
 
 
@@ -105,7 +105,7 @@ def plot(path: Path, study: Study) -> None:
         for which in range(2):
             panels[2 * band + which][column].set_visible(False)
     panels[0][0].legend(fontsize=8)
-    with draft(path) as file:
+    with written_whole(path) as file:
         figure.savefig(file, dpi=80)
 
 

@@ -12,10 +12,11 @@ from rich.console import Console
 
 from dynenvs.agents.console import working
 from dynenvs.agents.machine import describe
+from dynenvs.files import written_whole
 from dynenvs.simulation.world import SimulationError
 from studies.bench.families import chosen_from
 from studies.bench.peers import MissingPeer
-from studies.bench.report import draft, write_json
+from studies.bench.report import write_json
 from studies.verify import (
     bouncing,
     closed,
@@ -186,7 +187,7 @@ def _write_page(page: Path, found: Found, machine: dict[str, Any], drawn: dict[s
     beside: dict[str, str] = {}
     for name, path in drawn.items():
         picture = page.with_name(f"{page.stem}{'' if name == 'verify' else f'-{name}'}.png")
-        with draft(picture) as file:
+        with written_whole(picture) as file:
             file.write_bytes(path.read_bytes())
         beside[name] = picture.name
     parts = []
@@ -196,7 +197,7 @@ def _write_page(page: Path, found: Found, machine: dict[str, Any], drawn: dict[s
         parts.append(precision.markdown(beside.get("precision")))
     if found.scores:
         parts.append(solvers.markdown(found.scores, found.missing, beside.get("solvers")))
-    with draft(page) as file:
+    with written_whole(page) as file:
         file.write_text("\n".join(parts), encoding="utf-8")
 
 

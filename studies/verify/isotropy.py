@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from dynenvs.files import written_whole
 from dynenvs.memory.layout import Floats
 from studies.bench.peers import MissingPeer, peer
-from studies.bench.report import draft
 from studies.verify.ours import Ours
 from studies.verify.scene import Make, Reading
 from studies.verify.sliding import slide, spinning_tripod
@@ -76,7 +76,7 @@ def plot(path: Path, systems: dict[str, Callable[..., Any]], colors: dict[str, s
     right.set_title("spinning tripod: place off / distance", pad=24)
     for panel in (left, right):
         panel.legend(loc="lower center", bbox_to_anchor=(0.5, -0.28), ncols=2, frameon=False)
-    with draft(path) as file:
+    with written_whole(path) as file:
         figure.savefig(file, dpi=80)
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from rich.console import Console
 
 from dynenvs.agents.console import working
+from dynenvs.files import written_whole
 from dynenvs.simulation.world import SimulationError
 from studies.bench.peers import MissingPeer, peer
-from studies.bench.report import draft
 from studies.verify.clock import Clock
 from studies.verify.in_pinocchio import InPinocchio
 from studies.verify.ours import Ours
@@ -184,7 +184,7 @@ def plot(path: Path, found: Sequence[Point], colors: dict[str, str]) -> None:
             panel.set_ylabel(up)
             panel.grid(alpha=0.3)
     figure.legend(names.values(), names.keys(), loc="outside upper center", ncols=4, frameon=False)
-    with draft(path) as file:
+    with written_whole(path) as file:
         figure.savefig(file, dpi=80)
 
 

@@ -17,9 +17,9 @@ import numpy as np
 
 from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.files import written_whole
 from dynenvs.memory.layout import Floats, Ints, open_model, open_work
 from dynenvs.registration import ENVIRONMENTS
-from studies.bench.report import draft
 from studies.bench.solves import stated
 from studies.verify.lcp_problems import Problem
 
@@ -114,7 +114,7 @@ def record() -> None:
         name: np.concatenate(values) if np.ndim(values[0]) else np.array(values)
         for name, values in parts.items()
     }
-    with draft(FILE) as file:
+    with written_whole(FILE) as file:
         np.savez_compressed(file, names=np.array(names), **joined)
 
 

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table
 
 from dynenvs.agents.console import fits, print_listed
+from dynenvs.files import written_whole
 from studies.bench.peers import peer
-from studies.bench.report import draft
 
 EXACT = "exact cone"  # part of the name of systems that have it
 LEAST = 1e-17  # what a picture with a logarithmic axis shows of zero
@@ -369,5 +369,5 @@ def plot(path: Path, rows: Sequence[Row], colors: dict[str, str]) -> None:
     )
     panel.grid(axis="x", alpha=0.3)
     figure.legend(loc="outside upper center", ncols=4, frameon=False)
-    with draft(path) as file:
+    with written_whole(path) as file:
         figure.savefig(file, dpi=80)

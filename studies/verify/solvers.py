@@ -14,13 +14,13 @@ from rich.console import Console
 from rich.table import Table
 
 from dynenvs.agents.console import working
+from dynenvs.files import written_whole
 from dynenvs.jit.compiled import entry
 from dynenvs.lcp.interface import CASCADE, METHODS
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, solve, solve_by
 from dynenvs.lcp.workspace import Workspace, workspace
 from dynenvs.memory.layout import Floats, Ints, Matrix
 from studies.bench.peers import MissingPeer, peer
-from studies.bench.report import draft
 from studies.verify.lcp_problems import Problem, families, games, unsolvable
 from studies.verify.recorded import recorded
 
@@ -314,5 +314,5 @@ def plot(path: Path, found: Sequence[Score]) -> None:
                 word = f"{score.solved}/{score.problems}"
                 word = word if panel is left else _digits(score.seconds)
                 panel.text(j, i, word, ha="center", va="center", fontsize=7)
-    with draft(path) as file:
+    with written_whole(path) as file:
         figure.savefig(file, dpi=80)
