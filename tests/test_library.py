@@ -135,7 +135,7 @@ def test_one_that_does_not_belong_to_the_sources_is_told_and_left_alone(package:
     file.write_text(before + "# edited\n")
     try:
         found, err = run(SOLVE, package)
-        assert "was made of other sources (python -m dynenvs.jit.build makes it of these)" in err
+        assert "was made of other sources (dynenvs compile makes it of these)" in err
         assert found[0] != ""
         _, err = run("import dynenvs.lcp", package, DYNENVS_CORE="library")
         assert "was made of other sources" in err.splitlines()[-1]

@@ -18,7 +18,7 @@ from typing import Any
 
 _PACKAGE = Path(__file__).parents[1]
 SUFFIXES = {"Darwin": "dylib", "Windows": "dll"}
-BUILD = "python -m dynenvs.jit.build"  # what makes it
+BUILD = "dynenvs compile"  # what makes it
 
 
 def place() -> Path:
