@@ -33,6 +33,17 @@ def cart_pole() -> ModelBuilder:
 # What a model says of itself
 
 
+def test_a_builder_says_what_it_holds() -> None:
+    """Not where it lies in memory; of many bodies some."""
+    told = repr(cart_pole())
+    assert told == "<ModelBuilder of 2 bodies (cart, pole), 2 geoms; build() makes the Model>"
+    builder = ModelBuilder()
+    for k in range(30):
+        builder.body(f"b{k}", joint=free(), **SOLID)
+    assert "30 bodies (b0, b1" in repr(builder)
+    assert len(repr(builder)) < 120
+
+
 def test_names_and_indices() -> None:
     """Bodies, joints and geoms by name; joints without a name take their body's."""
     model = cart_pole().build()

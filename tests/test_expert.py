@@ -33,6 +33,15 @@ def expert(name: str) -> Any:
     return reference_controller(name)
 
 
+@every_env
+def test_it_says_what_it_is(name: str) -> None:
+    """Its class, the task, and the shapes that it takes and gives."""
+    told, env = repr(expert(name)), make(name)
+    assert told.startswith(f"<{type(expert(name)).__name__} of {type(env.task).__name__}: ")
+    assert f"observation {env.observation_space.shape}" in told
+    assert f"action {env.action_space.shape}" in told
+
+
 @cache
 def observations(name: str) -> Array:
     """What the expert and some disturbed actions of it see, shape (n, obs)."""

@@ -39,6 +39,9 @@ class StandingController:
     def __init__(self, env: DynEnv | DynVectorEnv) -> None:
         self.task = env.task
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} in {type(self.task).__name__}>"
+
     def predict(
         self,
         observation: ArrayLike,

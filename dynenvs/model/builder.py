@@ -40,6 +40,8 @@ from dynenvs.model.parts import (
 )
 from dynenvs.model.visuals import VisualBuilder
 
+SHOWN = 8  # names of bodies in a `repr`
+
 
 class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
     """Collects the parts of a model in any order; `build()` checks them and makes the Model.
@@ -123,6 +125,12 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
         self._selves: list[tuple[str, ...]] = []
         self._held = 0, 0  # how many bodies and actuators a model had that it began with
         self._held_keyframes: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        some = ", ".join(list(self._bodies)[:SHOWN])
+        more = ", ..." if len(self._bodies) > SHOWN else ""
+        counts = f"{len(self._bodies)} bodies ({some}{more}), {len(self._geoms)} geoms"
+        return f"<ModelBuilder of {counts}; build() makes the Model>"
 
     @classmethod
     def of(cls, described: Description) -> ModelBuilder:

@@ -98,6 +98,11 @@ class BatchController(ABC):
         self._memory = new_memory(self.model, self.view, 1)
         self._progress = new_progress(1)
         self._prepared = False  # whether all that it calls has been compiled
+        self._task = type(env.task).__name__
+
+    def __repr__(self) -> str:
+        sizes = f"observation ({self._size},), action ({self.model.nu},)"
+        return f"<{type(self).__name__} of {self._task}: {sizes}>"
 
     @classmethod
     def check(cls, task: Task) -> None:
