@@ -357,6 +357,12 @@ def export_policy(
             "--onnx/--safetensors", help="ONNX runs anywhere; safetensors load without pickle."
         ),
     ] = True,
+    hub: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder to write for the Hugging Face Hub: safetensors and a model card."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(help="File to write; in this folder, with the zip's name, if not given."),
@@ -368,6 +374,9 @@ def export_policy(
     ONNX runs without torch and dynenvs; a card beside it says what each number is. Safetensors are
     loaded by dynenvs.agents.load_policy, which runs no code of the file, and go wherever zips go.
     """
+    if hub is not None:
+        _export_to_hub(policy, env, hub, out, options)
+        return
     if not onnx:
         _export_tensors(policy, env, out, options)
         return
@@ -386,6 +395,24 @@ def export_policy(
         check_writable(out)
     path, difference = export_policy(policy, out, env_id, **chosen)
     print(f"{path}: the policy's actions to {difference:.0e}; {path.with_suffix('.md')} tells more")
+
+
+def _export_to_hub(
+    policy: str, env: str | None, folder: Path, out: Path | None, options: list[str] | None
+) -> None:
+    """`export-policy --hub`, whose arguments these are."""
+    from dynenvs.agents.files import check_writable
+    from dynenvs.agents.learn.hub import FILE, export_to_hub
+
+    if out is not None:
+        raise ValueError("--hub names the folder and --out a file: give one of them")
+    if options and env is None:
+        raise ValueError("--option needs --env, whose options they are")
+    env_id = None if env is None else environment_id(env)
+    chosen = {} if env_id is None else parse_options(env_id, options)
+    check_writable(folder / FILE)
+    export_to_hub(policy, folder, env_id, **chosen)
+    print(f"{folder}: policy and model card; to share them: hf upload your-name/policy {folder}")
 
 
 def _export_tensors(
