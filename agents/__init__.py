@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 # Loaded when first used: experts bring the core, stable-baselines3 brings torch
 _HOMES = {
+    "Equivariant": "dynenvs.agents.learn.equivariant",
     "as_sb3": "dynenvs.agents.sb3",
     "make_sb3_vec_env": "dynenvs.agents.sb3",
     "load_policy": "dynenvs.agents.policy_file",
@@ -21,7 +22,7 @@ _HOMES = {
 # otherwise, and beside any other work on the cores training takes up to thirty times as long.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
-__all__ = ["as_sb3", "load_policy", "make_sb3_vec_env", "reference_controller"]
+__all__ = ["Equivariant", "as_sb3", "load_policy", "make_sb3_vec_env", "reference_controller"]
 
 
 def __getattr__(name: str) -> Any:

@@ -27,6 +27,8 @@ POLICIES = {
     "ppo": {
         "ActorCriticPolicy": "stable_baselines3.common.policies",
         "HoldingPolicy": "dynenvs.agents.learn.holding",
+        "EquivariantPolicy": "dynenvs.agents.learn.equivariant",
+        "EquivariantHoldingPolicy": "dynenvs.agents.learn.equivariant",
     },
     "sac": {
         "SACPolicy": "stable_baselines3.sac.policies",
@@ -41,6 +43,8 @@ ACTIVATIONS = ("ELU", "GELU", "LeakyReLU", "Mish", "ReLU", "SiLU", "Softplus", "
 LAWS = {
     "HoldingPolicy": ("gains", "offset", "noise"),
     "ReachingPolicy": ("gains", "offset", "reach"),
+    "EquivariantPolicy": ("seen", "done"),
+    "EquivariantHoldingPolicy": ("gains", "offset", "noise", "seen", "done"),
 }
 LAW = "law."  # before the names of a law's tensors, which are the constructor's arguments
 # Arguments of networks that are words or numbers, and what they must be
@@ -225,7 +229,7 @@ def policy_options(network: Words) -> Words:
 def law_shapes(policy: str, spaces: list[gym.spaces.Box]) -> dict[str, Place]:
     """The places of the tensors that a policy's constructor takes."""
     seen, acted = (space.shape[0] for space in spaces)
-    shapes = {"gains": (acted, seen)}
+    shapes = {"gains": (acted, seen), "seen": (seen,)}
     return {
         LAW + name: (shapes.get(name, (acted,)), (torch.float32, torch.float64))
         for name in LAWS.get(policy, ())

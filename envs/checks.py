@@ -43,7 +43,13 @@ def whole(value: Any, name: str, low: int, high: int) -> int:
 def _real(value: Any) -> Any:
     """`value` as Python's own number, or NaN if it is none; NumPy's overflow in comparisons."""
     found = value.item() if isinstance(value, np.generic) else value
-    return found if isinstance(found, numbers.Real) and not isinstance(found, bool) else math.nan
+    if isinstance(found, bool) or not isinstance(found, numbers.Real):
+        return math.nan
+    try:
+        float(found)
+    except OverflowError:  # a whole number beyond all floats
+        return math.nan
+    return found
 
 
 def is_list(value: Any) -> bool:

@@ -201,6 +201,18 @@ def test_flight_converges_to_mujocos() -> None:
     assert errors[1] / errors[2] == pytest.approx(2.0, rel=0.1)
 
 
+def test_options_that_the_fuzzer_found() -> None:
+    """A number beyond all floats, and bodies that are not there."""
+    for value in (10**400, -(10**400)):
+        with pytest.raises(ValueError, match="ctrl_cost_weight must be a number"):
+            gym.make("dynenvs/MujocoHopper-v5", ctrl_cost_weight=value)
+    for body in (0, -1, 99, 1e6, 1.5, None, True):
+        with pytest.raises(ValueError, match=r"main_body must be a whole number in \[1, 13\]"):
+            gym.make("dynenvs/MujocoAnt-v5", main_body=body)
+    with pytest.raises(ValueError, match="no_such"):
+        gym.make("dynenvs/MujocoAnt-v5", main_body="no_such")
+
+
 def test_bad_input() -> None:
     """One line that says what is wrong."""
     with pytest.raises(ValueError, match="reset_noise_scale must be a number"):

@@ -17,7 +17,9 @@ from stable_baselines3 import PPO
 from stable_baselines3.common.policies import ActorCriticPolicy
 
 from dynenvs.agents.evaluation.rollout import Run, make_batch, run_all
+from dynenvs.agents.learn.equivariant import EquivariantPolicy, images
 from dynenvs.agents.learn.network import Moments, policy_options, set_moments
+from dynenvs.envs.core.mirror import mirror_of
 from dynenvs.memory.layout import Floats
 
 Report = Callable[[int, float], None]  # transitions that were learned from so far, loss
@@ -45,6 +47,7 @@ class Settings(NamedTuple):
     renewed: float = 0.2  # share of the worlds that begin anew with each round
     shown: float = 0.5  # share of DAgger's rounds in which the expert acts, the first ones
     lessons: int = 4  # of DAgger: after the rounds shown, and after each part of the others
+    equivariant: bool = False  # of walkers: does in the mirror what it does in front of it
     last_steps: int = (
         12000  # gradient steps of the last lesson, and of behaviour cloning (`scaled`)
     )
@@ -113,12 +116,17 @@ def new_model(env_id: str, settings: Settings, seed: int, **options: Any) -> PPO
     """A PPO model whose policy scales its observations itself, with small random weights.
 
     Its value function is zero until it is learned: `lacks_value` tells.
+
+    Raises:
+        ValueError: `settings.equivariant`, and the robot has no left and right.
     """
+    env: Any = gym.make(env_id, **options)
+    own = images(mirror_of(env.unwrapped.task)) if settings.equivariant else {}
     model = PPO(
-        "MlpPolicy",
-        gym.make(env_id, **options),
+        EquivariantPolicy if own else "MlpPolicy",
+        env,
         gamma=settings.gamma,
-        policy_kwargs=policy_options(settings.net_arch, settings.activation),
+        policy_kwargs=policy_options(settings.net_arch, settings.activation, **own),
         seed=seed,
         device="cpu",
     )

@@ -8,7 +8,8 @@ rate, or a distance, that falls linearly to zero.  `learner_threads` is how many
 setting, for the last bits of the weights depend on it.  Of PPO alone: `desired_kl` (`ppo.py`).  Of
 PPO and SAC, for walkers: `hold_pose`, a stiffness in (0, 1], or 0 for none (`holding.py`,
 `off_policy.py`; exp(`log_std_init`) is then the greatest noise over torque limits, or the first one
-over targets' reach), and `symmetric` (samples are mirrored, `mirror.py`).
+over targets' reach), and `symmetric` (samples are mirrored, `mirror.py`).  Of PPO for walkers:
+`equivariant` (the policy does in the mirror what it does in front of it, `equivariant.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ OWN = (
     "policy_kwargs",
     "learner_threads",
 )
-WALKERS = ("hold_pose", "symmetric")  # of walkers
+WALKERS = ("hold_pose", "symmetric", "equivariant")  # of walkers
 NUMBERS = {"reward_scale": 1.0, "reward_power": 1.0, "least_spread": 0.0}
 MOST = 2**62  # of a whole number
 FALLING = ("learning_rate", "clip_range", "desired_kl")  # may be "lin_..."

@@ -22,6 +22,11 @@ from dynenvs.agents.files import write_json
 from dynenvs.agents.learn.checkpoint import restore_checkpoint
 from dynenvs.agents.learn.clone import Settings, lacks_value, learn_value, widen
 from dynenvs.agents.learn.curriculum import Curriculum
+from dynenvs.agents.learn.equivariant import (
+    EquivariantHoldingPolicy,
+    EquivariantPolicy,
+    images,
+)
 from dynenvs.agents.learn.holding import HoldingPolicy, holding
 from dynenvs.agents.learn.machine import learner_threads, machine
 from dynenvs.agents.learn.network import Moments
@@ -206,6 +211,8 @@ def _new_model(
     model = load_model(begin_from, env_id, env=env, seed=seed, rate=None, **options)
     if type(model) is not algorithm_class(algorithm):
         raise ValueError(f"{str(begin_from)!r} is no policy of {algorithm}")
+    if settings.get("equivariant") and not isinstance(model.policy, EquivariantPolicy):
+        raise ValueError(f"{str(begin_from)!r} is not equivariant: leave that setting out")
     model.num_timesteps = 0
     if isinstance(model, PPO) and (
         widen(model.policy, settings["least_spread"]) or lacks_value(model)
@@ -225,17 +232,26 @@ def _first_moments(env_id: str, seed: int, env_options: dict[str, Any]) -> Momen
 
 
 def _shape_ppo(options: dict[str, Any], settings: dict[str, Any], task: Any) -> None:
-    """Add to PPO's arguments what `hold_pose` and `symmetric` say of a walker."""
+    """Add to PPO's arguments what `hold_pose`, `symmetric`, `equivariant` say of a walker."""
     if settings.get("symmetric"):
         options["mirror"] = mirror_of(task)
     if share := settings.get("hold_pose"):
         most = float(np.exp(settings["policy_kwargs"].get("log_std_init", 0.0)))
         options["policy_kwargs"] |= holding(task, share, most)
         options["policy"] = HoldingPolicy
+    if settings.get("equivariant"):
+        options["policy_kwargs"] |= images(mirror_of(task))
+        options["policy"] = EquivariantHoldingPolicy if share else EquivariantPolicy
 
 
 def _shape_sac(options: dict[str, Any], settings: dict[str, Any], task: Any) -> None:
-    """Add to SAC's arguments what `hold_pose` and `symmetric` say of a walker or a chain."""
+    """Add to SAC's arguments what `hold_pose` and `symmetric` say of a walker or a chain.
+
+    Raises:
+        ValueError: `equivariant`, which is PPO's.
+    """
+    if settings.get("equivariant"):
+        raise ValueError("equivariant is a setting of ppo: give sac symmetric=true instead")
     mirror = mirror_of(task) if settings.get("symmetric") else None
     share = settings.get("hold_pose")
     law = reaching(task, share) if share else None

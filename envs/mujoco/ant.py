@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynenvs.envs.checks import flag, interval
+from dynenvs.envs.checks import choice, flag, interval, whole
 from dynenvs.envs.mujoco.look import (
     Look,
     Seen,
@@ -142,7 +142,9 @@ class AntTask(NormalVelocities, MujocoTask):
     def places(self) -> list[int]:
         """The main body."""
         main = self.main_body
-        return [self.model.body_id(main) if isinstance(main, str) else int(self.links[main - 1])]
+        if isinstance(main, str):
+            return [self.model.body_id(choice(main, "main_body", self.model.body_names))]
+        return [int(self.links[whole(main, "main_body", 1, len(self.links)) - 1])]
 
 
 class AntEnv(MujocoEnv):

@@ -79,6 +79,7 @@ class MujocoTask(ABC):
         self.home: Floats = self.model.keyframes["qpos0"].q
         self.links: NDArray[np.int64] = np.flatnonzero(self.model.bodies["mass"] > 0.0)
         _check_size(self.model, self.least)
+        _ = self.places  # a body that is not there is refused at once
         self.dt = self.model.timestep * self.frame_skip
         ranges = np.array([motor.control_range for motor in self.model.actuators])
         low, high = ranges.astype(np.float32).T
