@@ -59,7 +59,9 @@ def mirror_of(task: Any) -> Mirror:
         ValueError: no walker, joints without a counterpart, or a block without a declared image.
     """
     if not hasattr(task, "legs"):
-        raise ValueError("a robot with no legs has no left and right: leave out symmetric=True")
+        raise ValueError(
+            "a robot with no legs has no left and right: leave out symmetric and equivariant"
+        )
     action = _joints(task.robot)
     planar = bool(task.robot.header.planar)
     places: list[NDArray[np.intp]] = []
