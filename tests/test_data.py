@@ -390,6 +390,44 @@ def test_a_broken_dataset_is_told(root: Path) -> None:
         replay(open_dataset(made.name))
 
 
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("observations", lambda x: x * np.nan, "observations that are not finite"),
+        ("observations", lambda x: x.astype("c16"), "complex128 of shape .* not numbers of shape"),
+        ("observations", lambda x: np.full(x.shape, b"abc"), "not numbers of shape"),
+        ("observations", lambda x: x[:, :-1], r"not numbers of shape \(n, 6\)"),
+        ("observations", lambda x: x[:, 0], r"not numbers of shape \(n, 6\)"),
+        ("observations", None, ""),
+        ("actions", lambda x: x * np.inf, "actions that are not finite"),
+        ("actions", lambda x: np.hstack([x, x]), r"not numbers of shape \(n, 2\)"),
+        ("rewards", lambda x: x * np.nan, "rewards that are not finite"),
+        ("terminations", lambda x: np.full(x.shape, b"x"), "terminations that are"),
+        ("infos/expert_action", lambda x: x[:, :1], "infos/expert_action that are"),
+        ("infos/expert_action", lambda x: x * np.nan, "infos/expert_action that are not finite"),
+    ],
+)
+def test_contents_of_a_dataset_are_looked_at(
+    root: Path, name: str, change: Any, message: str
+) -> None:
+    """Whoever reads it: a line that names dataset, episode and array."""
+    import h5py
+
+    made = collect(PENDULUM, 2, max_episode_steps=5, noise=0.1)
+    with h5py.File(made.path / "data" / "main_data.hdf5", "a") as file:
+        episode = file["episode_1"]
+        values = episode[name][:]
+        del episode[name]
+        if change is None:
+            episode.create_group(name)  # where an array is expected
+        else:
+            episode[name] = change(values)
+    for use in (replay, transitions):
+        with pytest.raises(ValueError, match=f"'{made.name}' cannot be read: .*{message}") as told:
+            use(open_dataset(made.name))
+        assert "\n" not in str(told.value)
+
+
 def test_ids() -> None:
     assert dataset_id("dynenvs/DoublePendulum-v0", "a-v3") == "dynenvs/double-pendulum/a-v3"
     assert dataset_id("dynenvs/Humanoid-v0", "a-v0") == "dynenvs/humanoid/a-v0"

@@ -27,7 +27,7 @@ from minari.storage import get_dataset_path
 from numpy.typing import NDArray
 
 from dynenvs.agents.data.card import FILE
-from dynenvs.agents.evaluation.rollout import Run
+from dynenvs.agents.evaluation.rollout import ANSWER, Run
 from dynenvs.agents.files import check_space
 from dynenvs.agents.names import own_environment, short_name
 from dynenvs.memory.origin import check_origin, this
@@ -239,7 +239,35 @@ def recorded(dataset: MinariDataset, count: int | None = None) -> Iterator[Episo
             sizes += [len(values) - 1 for values in plain_infos(data).values()]
             if min(sizes) < 1 or len({*sizes, len(data.terminations), len(data.truncations)}) > 1:
                 raise ValueError(f"episode {index} has arrays of lengths that do not fit")
+            _check_arrays(dataset, data)
         yield data
+
+
+def _check_arrays(dataset: MinariDataset, data: EpisodeData) -> None:
+    """Whether an episode's arrays are finite numbers of the shapes that the dataset tells.
+
+    Raises:
+        ValueError: says which is not, and what would be right.
+    """
+    shapes = {
+        "observations": dataset.observation_space.shape,
+        "actions": dataset.action_space.shape,
+        "rewards": (),
+        "terminations": (),
+        "truncations": (),
+        f"infos/{ANSWER}": dataset.action_space.shape,
+    }
+    for name, shape in shapes.items():
+        values: Any = getattr(data, name, plain_infos(data).get(ANSWER))
+        if values is None or shape is None:  # a space of parts has no shape
+            continue
+        found = np.asarray(values)
+        if found.dtype.kind not in "biuf" or found.shape[1:] != shape:
+            what = f"{found.dtype} of shape {found.shape}"
+            right = f"numbers of shape {('n', *shape)}".replace("'", "")
+            raise ValueError(f"episode {data.id} has {name} that are {what}, not {right}")
+        if not np.isfinite(found).all():
+            raise ValueError(f"episode {data.id} has {name} that are not finite")
 
 
 def plain_infos(data: EpisodeData) -> dict[str, NDArray[Any]]:
@@ -263,6 +291,10 @@ def _naming_dataset(name: str) -> Iterator[None]:
         TypeError,
         RuntimeError,
         MemoryError,
+        AssertionError,  # of Minari, with no words
+        AttributeError,
+        IndexError,
         zlib.error,
     ) as error:
-        raise ValueError(f"the dataset {name!r} cannot be read: {error}") from error
+        words = str(error) or type(error).__name__
+        raise ValueError(f"the dataset {name!r} cannot be read: {words}") from error
