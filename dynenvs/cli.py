@@ -307,9 +307,17 @@ def run_app(app: typer.Typer, name: str) -> None:
         say = getattr(error, "format_message", None)
         if say is None:
             raise
-        print(f"{name}: {' '.join(str(say()).split())}", file=sys.stderr)
+        print(f"{name}: {' '.join(shown(str(say())).split())}", file=sys.stderr)
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def shown(text: str) -> str:
+    """Text as a terminal may show it: what would steer the terminal stands there as an escape."""
+    return "".join(
+        c if c.isprintable() or c.isspace() else repr(c)[1:-1]  # names may be a stranger's
+        for c in text
+    )
 
 
 if __name__ == "__main__":

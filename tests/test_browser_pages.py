@@ -20,7 +20,7 @@ from dynenvs.model.parts import free
 from dynenvs.viewer.encoding import decode, encode, quaternions, to_json, unpack
 from dynenvs.viewer.footsteps import Footsteps
 from dynenvs.viewer.moment import Moment
-from dynenvs.viewer.page import MODULES, Page
+from dynenvs.viewer.page import MODULES, Page, render_page
 
 
 class Reader(HTMLParser):
@@ -223,6 +223,15 @@ def test_a_page_is_saved_whole(recorded: tuple[list[Any], Page], tmp_path: Path)
     assert [one.name for one in file.parent.iterdir()] == ["film.html"]
     with pytest.raises(ValueError, match=r"'film\.gif' must end in \.html"):
         page.save("film.gif")
+
+
+def test_a_title_is_a_title() -> None:
+    """Braces of the page's own slots, HTML and all."""
+    title = "{{modules}}</title><script>alert(1)</script>"
+    page = render_page({"title": title})
+    kept = "{{modules}}&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;"
+    assert page.count(kept) == 2  # the tab's and the heading
+    assert page.count('class="module"') == len(MODULES)
 
 
 def test_what_cannot_be_recorded_is_refused() -> None:

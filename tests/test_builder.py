@@ -30,6 +30,29 @@ def cart_pole() -> ModelBuilder:
     return builder
 
 
+@pytest.mark.parametrize("name", ["a\x1b[31mred", "a\x00b", "a\nb", "a\x9b2J"])
+def test_a_name_that_steers_terminals_is_refused(name: str) -> None:
+    """Of every part that has one; other languages and signs are names."""
+
+    def arm(kind: str) -> ModelBuilder:
+        own = {kind: name}
+        builder = ModelBuilder()
+        body = own.get("body", "körper <b>")
+        builder.body(body, joint=revolute(own.get("joint", "gelenk")), **SOLID)
+        builder.sphere(own.get("geom", "球"), body, radius=0.1)
+        builder.site(own.get("site", "spitze"), body)
+        builder.actuator(own.get("actuator", "motor"), {own.get("joint", "gelenk"): 1.0})
+        return builder
+
+    arm("none").build()
+    for kind in ("body", "joint", "geom", "site", "actuator"):
+        with pytest.raises(
+            ModelError, match=f"{kind} .*names must have no control characters"
+        ) as told:
+            arm(kind).build()
+        assert str(told.value).isprintable()
+
+
 # What a model says of itself
 
 

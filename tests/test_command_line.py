@@ -12,6 +12,7 @@ import pytest
 from learning import HUMANOID, run
 from rich.console import Console
 
+from dynenvs import cli
 from dynenvs.agents.evaluation.evaluate import Evaluation, References, as_json, evaluate, table
 from dynenvs.agents.files import check_writable
 from dynenvs.agents.learn import commands
@@ -40,6 +41,18 @@ def test_what_cannot_be_printed_is_printed_nearly(monkeypatch: pytest.MonkeyPatc
     assert b"there is no file 'Laufer +/- ->.zip'" in sys.stderr.buffer.getvalue()  # type: ignore[attr-defined]
     assert run(monkeypatch, "list") == 0
     assert b"| environment" in sys.stdout.buffer.getvalue()  # type: ignore[attr-defined]
+
+
+def test_messages_do_not_steer_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a stranger has named, a file or a dataset, is shown and not obeyed."""
+    odd = "\x1b]0;owned\x07\x1b[2J\x9b1m.zip"
+    for words in (("evaluate", odd), ("evaluate", "double-pendulum", "--agent", odd)):
+        assert run(monkeypatch, *words) == 2
+        told = capsys.readouterr().err
+        assert told.removesuffix("\n").isprintable()
+    assert cli.shown("Läufer \x1b[2J") == r"Läufer \x1b[2J"
 
 
 # Evaluations

@@ -6,6 +6,7 @@ A model's packed buffer is for kernels.  This is what a reader, or a file
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -63,6 +64,7 @@ def checked(described: Description) -> Description:
     Raises:
         ModelError: one names a body or joint that is not there, or has the wrong size.
     """
+    _check_names(described)
     # What is fixed to a body must name one
     names = {"world", *(body.name for body in described.bodies)}
     fixed = [(f"site {site.name!r}", site.body) for site in described.sites]
@@ -94,6 +96,26 @@ def checked(described: Description) -> Description:
     nq, nv = sum(JOINT_NQ[kind] for kind in kinds), sum(JOINT_NV[kind] for kind in kinds)
     frames = tuple(_filled(one, nq, nv, len(described.actuators)) for one in described.keyframes)
     return replace(described, keyframes=frames)
+
+
+def _check_names(described: Description) -> None:
+    """Raise a ModelError if a name would do more than be shown, where a terminal shows it."""
+    kinds: dict[str, Sequence[Any]] = {
+        "body": described.bodies,
+        "joint": [body.joint for body in described.bodies],
+        "geom": described.geoms,
+        "loop": described.loops,
+        "site": described.sites,
+        "keyframe": described.keyframes,
+        "actuator": described.actuators,
+        "visual": described.visuals,
+        "tendon": described.tendons,
+        "eye": described.eyes,
+    }
+    for kind, parts in kinds.items():
+        for part in parts:
+            if any(unicodedata.category(character) == "Cc" for character in part.name or ""):
+                raise ModelError(f"{kind} {part.name!r}: names must have no control characters")
 
 
 def _check_covered(described: Description) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+import re
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -89,10 +90,8 @@ def render_page(document: dict[str, Any]) -> str:
         "modules": _modules(),
         "document": pack(to_json(document)),
     }
-    page = _asset("page.html")
-    for name, text in slots.items():
-        page = page.replace("{{" + name + "}}", text)
-    return page
+    # At one go: a title may have braces, too
+    return re.sub(r"\{\{(\w+)\}\}", lambda slot: slots[slot[1]], _asset("page.html"))
 
 
 def content_policy() -> str:

@@ -30,9 +30,9 @@ class Plot {
     this.plot = film.scene.plots[index];
     this.element = document.createElement("figure");
     const caption = document.createElement("figcaption");
-    const unit = this.plot.unit ? ` <small>${this.plot.unit}</small>` : "";
-    caption.innerHTML = `<b></b>${unit}<span class="value"></span>`;
+    caption.innerHTML = '<b></b> <small></small><span class="value"></span>';
     caption.querySelector("b").textContent = this.plot.name;
+    caption.querySelector("small").textContent = this.plot.unit;
     this.value = caption.querySelector(".value");
     this.canvas = document.createElement("canvas");
     this.element.append(caption, this.canvas);
