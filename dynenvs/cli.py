@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -299,17 +300,28 @@ def run_app(app: typer.Typer, name: str) -> None:
     try:
         with stopped_by_ctrl_c():
             code = app(standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()
     except (KeyboardInterrupt, typer.Abort):
-        print(f"{name}: stopped", file=sys.stderr)
+        _complain(f"{name}: stopped")
         sys.exit(130)
+    except OSError as error:  # what was to be shown has no room, say
+        _complain(f"{name}: {shown(str(error))}")
+        sys.exit(2)
     except Exception as error:
         # What typer raises for wrong usage; where its classes live depends on its version.
         say = getattr(error, "format_message", None)
         if say is None:
             raise
-        print(f"{name}: {' '.join(shown(str(say())).split())}", file=sys.stderr)
+        _complain(f"{name}: {' '.join(shown(str(say())).split())}")
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _complain(line: str) -> None:
+    """A line on standard error, if there is one."""
+    with suppress(OSError):
+        print(line, file=sys.stderr, flush=True)
 
 
 def shown(text: str) -> str:

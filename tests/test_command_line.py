@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -51,7 +52,7 @@ def test_messages_do_not_steer_the_terminal(
     for words in (("evaluate", odd), ("evaluate", "double-pendulum", "--agent", odd)):
         assert run(monkeypatch, *words) == 2
         told = capsys.readouterr().err
-        assert told.removesuffix("\n").isprintable()
+        assert told.splitlines()[-1].isprintable()  # above it, that another process compiles
     assert cli.shown("Läufer \x1b[2J") == r"Läufer \x1b[2J"
 
 
@@ -187,3 +188,23 @@ def test_python_m_dynenvs_is_the_command_too() -> None:
         check=True,
     )
     assert done.stdout.startswith("dynenvs 0.")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full here")
+@pytest.mark.parametrize("words", [("list",), ("--help",), ("--version",), ("evaluate", "--help")])
+def test_a_full_or_closed_output_is_told_in_a_line(words: tuple[str, ...]) -> None:
+    """No traceback, and no success that was none; who has stopped reading hears nothing."""
+    program = [sys.executable, "-m", "dynenvs", *words]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(program, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith("dynenvs: [Errno 28]")
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(program, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    with Path("/dev/full").open("w") as full:  # where not even that can be told
+        done = subprocess.run([*program, "--nonsense"], stderr=full, check=False)
+    assert done.returncode == 2
