@@ -227,6 +227,30 @@ def test_what_is_damaged_is_not_unpickled(tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_file_under_another_name_is_not_unpickled(tmp_path: Path) -> None:
+    """Machine code for other types would run on these; an index is no machine code."""
+    one, two = tmp_path / "a-1.nbc", tmp_path / "a-2.nbc"
+    kernel_cache._save(str(one), pickle.dumps("code"))
+    one.rename(two)
+    with pytest.raises(kernel_cache.SpoiltError, match="has been damaged"):
+        kernel_cache._load(str(two))
+
+
+@posix
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    """A pipe, a device that never ends, a file larger than all memory: said at once."""
+    pipe, device, sparse = (tmp_path / name for name in ("pipe", "device", "sparse"))
+    os.mkfifo(pipe)
+    device.symlink_to("/dev/zero")
+    with sparse.open("wb") as file:
+        file.truncate(1 << 40)
+    for path in (pipe, sparse):
+        with pytest.raises(kernel_cache.SpoiltError, match="no file of machine code"):
+            kernel_cache._load(str(path))
+    with pytest.raises(kernel_cache.SpoiltError):  # which everybody can write, too
+        kernel_cache._load(str(device))
+
+
 @posix
 def test_what_others_can_write_is_not_unpickled(tmp_path: Path) -> None:
     file = tmp_path / "a.nbc"

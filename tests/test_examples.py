@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 import pytest
+
+import dynenvs  # noqa: F401 (registers the environments)
 
 FOLDER = Path(__file__).parents[1] / "examples"
 
@@ -27,6 +31,21 @@ def test_every_example_has_a_test() -> None:
     text = Path(__file__).read_text(encoding="utf-8")
     assert names
     assert all(f'example("{name}")' in text for name in names)
+
+
+def test_settings_of_rl_zoo3() -> None:
+    """Names that rl_zoo3 and PPO take, and environments that are there with these options."""
+    yaml, sb3 = pytest.importorskip("yaml"), pytest.importorskip("stable_baselines3")
+    text = (FOLDER / "rl_zoo3.yml").read_text(encoding="utf-8")
+    own = {"env_kwargs", "n_envs", "n_timesteps", "normalize"}
+    entries = yaml.safe_load(text)
+    assert len(entries) == 3
+    for env_id, settings in entries.items():
+        env = gym.make(env_id, **settings["env_kwargs"])
+        assert env.unwrapped.task.motors is not None  # type: ignore[attr-defined]
+        assert settings.keys() - own <= inspect.signature(sb3.PPO).parameters.keys()
+        assert settings["n_envs"] * settings["n_steps"] % settings["batch_size"] == 0
+    assert "--eval-env-kwargs \"control:'position'\"" in text  # which rl_zoo3 does not take from it
 
 
 LONGER = {"ball_on_tray": 75, "ppo_in_one_file": 165}  # a vector environment; a whole algorithm

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import pickle
+import stat
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -24,6 +25,7 @@ from dynenvs.jit.private import (
 
 _DIGEST = hashlib.sha256
 _LENGTH = _DIGEST().digest_size  # [bytes]
+_MOST = 1 << 30  # of a file [bytes]; the largest kernels have some millions
 _complaints: list[OSError] = []
 
 
@@ -118,20 +120,35 @@ def _load(path: str) -> Any:
         OSError: it cannot be read.
         SpoiltError: it is something else by now, or somebody else's.
     """
-    with Path(path).open("rb") as file:
-        if not is_own(os.fstat(file.fileno())):
+    with open(path, "rb", opener=_open_at_once) as file:
+        found = os.fstat(file.fileno())
+        if not is_own(found):
             raise SpoiltError(f"{path} belongs to another user, or others can write it: not used")
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _MOST:
+            raise SpoiltError(f"{path} is no file of machine code: compiling again")
         content = memoryview(file.read())
     # Nothing is unpickled before its digest is right
-    if _DIGEST(content[_LENGTH:]).digest() != content[:_LENGTH]:
+    if _digest(path, content[_LENGTH:]) != content[:_LENGTH]:
         raise SpoiltError(f"{path} has been damaged: compiling again")
     return pickle.loads(content[_LENGTH:])
 
 
 def _save(path: str, content: bytes) -> None:
     with written_whole(Path(path)) as draft:
-        draft.write_bytes(_DIGEST(content).digest() + content)
+        draft.write_bytes(_digest(path, content) + content)
         draft.chmod(0o644)  # whatever the umask: what others can write is not run (`is_own`)
+
+
+def _open_at_once(path: str, flags: int) -> int:
+    """Without waiting for whoever might write into a pipe of that name."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def _digest(path: str, content: bytes | memoryview) -> bytes:
+    """Of the content and of the file's name: under another one it is as good as damaged."""
+    digest = _DIGEST(Path(path).name.encode() + b"\0")
+    digest.update(content)
+    return digest.digest()
 
 
 class _BySources(_CacheLocator):
@@ -140,7 +157,7 @@ class _BySources(_CacheLocator):
     def __init__(self, function: Callable[..., Any], file: str) -> None:
         self._py_file = file  # numba names it in warnings
         self._line = function.__code__.co_firstlineno
-        self._folder = folder_of(function, "pipeline")
+        self._folder = folder_of(function, "pipeline, names in digests")
 
     def ensure_cache_path(self) -> None:
         mark(self._folder)
