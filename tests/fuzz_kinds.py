@@ -238,7 +238,7 @@ COMMANDS: dict[str, tuple[list[str], list[str]]] = {
     "compile": (["--jobs=0"], ["nothing"]),
     "doctor": ([], ["nothing"]),
     "train": (["ppo", "double-pendulum"], ["--steps=-1"]),
-    "clone": (["nothing"], []),
+    "clone": (["nothing"], ["--episodes=1", "--gradient-steps=2"]),
     "export-policy": (["nothing"], []),
     "nothing": ([], []),
 }
