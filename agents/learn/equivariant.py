@@ -79,7 +79,8 @@ def both(rows: torch.Tensor, turn: nn.Module) -> torch.Tensor:
 def mean(rows: torch.Tensor, turn: nn.Module) -> torch.Tensor:
     """Of each row of the first half and the image of its partner in the second: shape (n, size)."""
     plain, turned = rows.reshape(2, -1, rows.shape[-1]).unbind()
-    return 0.5 * (plain + turn(turned))
+    half: torch.Tensor = 0.5 * (plain + turn(turned))
+    return half
 
 
 class BothSides(BaseFeaturesExtractor):

@@ -157,7 +157,7 @@ class _BySources(_CacheLocator):
     def __init__(self, function: Callable[..., Any], file: str) -> None:
         self._py_file = file  # numba names it in warnings
         self._line = function.__code__.co_firstlineno
-        self._folder = folder_of(function, "pipeline, names in digests")
+        self._folder = folder_of(function, "pipeline")
 
     def ensure_cache_path(self) -> None:
         mark(self._folder)
