@@ -27,6 +27,21 @@ def beyond(values: Floats, k: int) -> int:
     return int(values[k])
 
 
+def before(values: Floats, k: int) -> int:
+    """An entry before the first: functions of the package do not count from the end."""
+    return int(values[k])
+
+
+before.__module__ = "dynenvs.somewhere"
+before = unit("wrong")(before)
+
+
+@entry
+def wrong_too(values: Floats, k: int) -> int:
+    """The same by way of a unit."""
+    return int(before(values, k))
+
+
 @entry
 def wrong(values: Floats, k: int) -> int:
     """The same by way of a unit."""
@@ -86,9 +101,11 @@ def main() -> None:
     """Prove that an index out of bounds is seen; then the scenes."""
     assert config.BOUNDSCHECK
     assert config.FULL_TRACEBACKS
-    prepare("a wrong kernel", [wrong], ["wrong"])
+    prepare("wrong kernels", [wrong, wrong_too], ["wrong"])
     with pytest.raises(RuntimeError, match="wrong failed with status"):
         wrong(np.zeros(3), 3)
+    with pytest.raises(RuntimeError, match="wrong_too failed with status"):
+        wrong_too(np.zeros(3), -1)
     print("seen so far is meant", flush=True)
     scenes: tuple[Callable[[], Model], ...] = (ball, loop, heap, hulls)
     for make in scenes:

@@ -35,6 +35,7 @@ ACCELERATOR = {
     "sigutils": "numba.core.sigutils",  # reads signatures
     "JITCodeLibrary": "numba.core.codegen",  # LLVM code of a function, linked and optimised
     "lookup_environment": "numba.core.environment",  # objects that machine code may name
+    "arrayobj": "numba.np.arrayobj",  # what an index becomes (`trust.py`)
 }
 # Its cache of machine code, in our folders (`kernel_cache.py`)
 CACHE = {
@@ -51,5 +52,5 @@ def __getattr__(name: str) -> Any:
     if name not in PARTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = import_module(PARTS[name])
-    is_whole = name in ("ir", "llvm", "cgutils", "sigutils")
+    is_whole = name in ("ir", "llvm", "cgutils", "sigutils", "arrayobj")
     return module if is_whole else getattr(module, name)

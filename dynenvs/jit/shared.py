@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.jit.linking import Unit
-from dynenvs.jit.pipeline import UnitCompiler, leave_references
+from dynenvs.jit.pipeline import UnitCompiler
 from dynenvs.jit.plain import OPTIONS
 from dynenvs.jit.private import CPUDispatcher, NativeLowering, llvm, register_pass
+from dynenvs.jit.trust import trust
 
 _made: list[Any] = []  # the last code that was lowered
 
@@ -29,7 +30,7 @@ class LowerToSharedCode(NativeLowering):
         """Lower."""
         flags = state.flags
         flags.no_compile = flags.no_cpython_wrapper = flags.no_cfunc_wrapper = True
-        leave_references(state)
+        trust(state)
         state.library = SharedCode(state.targetctx.codegen(), state.func_id.func_qualname)
         super().run_pass(state)
         lowered, key = state["cr"], object()
