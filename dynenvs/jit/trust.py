@@ -28,9 +28,8 @@ def trust(state: Any) -> None:
 
 
 def _holds_array(kind: Any) -> bool:
-    if isinstance(kind, types.BaseTuple):
-        return any(_holds_array(part) for part in kind.types)
-    return isinstance(kind, types.Array)
+    parts = getattr(kind, "types", ())  # of a tuple
+    return isinstance(kind, types.Array) or any(_holds_array(part) for part in parts)
 
 
 _counting_from_the_end = arrayobj.fix_integer_index
