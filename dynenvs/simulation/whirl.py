@@ -184,7 +184,7 @@ def keep_pace(w: WorldView) -> None:
 
 
 @inlined
-def _fastest_turn(w: WorkView) -> float:
+def _fastest_turn(w: WorldView) -> float:
     """How fast the fastest coordinate turns that turns a body of such a tree [rad/s]."""
     fastest = 0.0
     for j in range(w.header[0].nv):
