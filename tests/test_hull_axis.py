@@ -12,11 +12,11 @@ from scipy.spatial.transform import Rotation
 from trees import Array
 
 from dynenvs import ModelBuilder, World, Worlds, free
-from dynenvs.contact.detection.geometry.hull_hull import Apart, best_axis
+from dynenvs.contact.detection.geometry.hull_hull import Separation, best_axis
 from dynenvs.contact.detection.geometry.polyhedron import Polyhedron
 from dynenvs.model.polyhedra import polyhedron
 
-NOTHING = Apart(-1.0, (0.0, 0.0, 0.0))
+NOTHING = Separation(-1.0, (0.0, 0.0, 0.0))
 
 
 def random_corners(rng: np.random.Generator) -> Array:
@@ -62,7 +62,7 @@ def test_the_best_of_all_axes_is_found(seed: int) -> None:
         way = shortest(a, b, normals_a, normals_b, crosses)
         for share in (1.0, 0.1, 1e-3, 1e-6, -1e-6, -1e-3, -0.1):  # of the depth, that is left
             moved = a + (1.0 - share) * depth * way
-            known = NOTHING if share > 0.0 else Apart(-share * depth, tuple(way))
+            known = NOTHING if share > 0.0 else Separation(-share * depth, tuple(way))
             room = np.zeros(11 * len(edges_b))
             n = np.array(best_axis(placed(moved)[0], other, known, 1.0, room))
             right = best_of_all(moved, b, normals_a, normals_b, crosses)
