@@ -1,4 +1,4 @@
-"""Numba's compiler with other habits: a first start takes half as long, a step a fifth less.
+"""Numba's compiler with other habits: a first start takes half as long, a step a seventh less.
 
 * A function that compiled code calls becomes no machine code of its own (`linking.Part`).
 * It is not compiled again for each literal number with which it is called.
