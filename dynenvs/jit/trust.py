@@ -1,4 +1,4 @@
-"""What functions of this package leave out of their machine code: a seventh of a step's instructions.
+"""What functions of this package leave out of machine code: a seventh of a step's instructions.
 
 * Counts of references to arrays.  They allocate nothing: arrays are views of a world's memory.
   Those that return arrays count, as their callers may have allocated what they hand over.
