@@ -1,6 +1,6 @@
 """A fuzzer: random inputs of all kinds that come from outside, in processes of their own.
 
-    python tests/fuzz.py --minutes 60 --seed 7           # all kinds in turns
+    python tests/fuzz.py --minutes 60 --seed 7           # all kinds, each for the same time
     python tests/fuzz.py --kinds states,starts --inputs 500
 
 It wants the compiled core (`dynenvs compile`): an environment's first input would compile it for
@@ -28,7 +28,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-# Those that take longest first: a run that is stopped has tried them, too
 KINDS = ("options", "commands", "starts", "states", "models", "saved", "xml")
 LIMIT = 100.0  # [s] of processor time for one input: compiling what it is the first to need, too
 MEMORY = 8 << 30  # [bytes] that a process may have: what asks for more gets a MemoryError
@@ -172,24 +171,24 @@ class TooLongError(BaseException):
 def fuzz(
     kinds: list[str], seed: int, inputs: int | None, minutes: float | None
 ) -> dict[str, Tally]:
-    """Try inputs of these kinds in turns: so many of each, or for so long."""
+    """Try inputs of these kinds: so many of each, or each for its share of the time."""
     tallies = {kind: Tally() for kind in kinds}
+    spent, turns = dict.fromkeys(kinds, 0.0), dict.fromkeys(kinds, 0)
     end = time.monotonic() + 60.0 * (minutes or 0.0)
-    turn = 0
-    while (minutes and time.monotonic() < end) or (
-        inputs and min(tally.inputs for tally in tallies.values()) < inputs
-    ):
-        for kind in kinds:
-            count = CHUNK if minutes else min(CHUNK, (inputs or 0) - tallies[kind].inputs)
-            if kind in ("commands", "options"):
-                count = max(1, count // 4) if minutes else count
-            if count > 0:
-                run(kind, seed * 10_000 + turn, count, tallies[kind])
-            print(kind, turn, tell({kind: tallies[kind]}).splitlines()[0], flush=True)
-            if minutes and time.monotonic() > end:
-                break
-        turn += 1
-    return tallies
+    while True:
+        # How many of each kind are still wanted; next comes the kind that has had the least time
+        wanted = {
+            kind: CHUNK if minutes else min(CHUNK, (inputs or 0) - tally.inputs)
+            for kind, tally in tallies.items()
+        }
+        left = [kind for kind in kinds if wanted[kind] > 0]
+        if (minutes and time.monotonic() >= end) or not left:
+            return tallies
+        kind, begun = min(left, key=lambda kind: spent[kind]), time.monotonic()
+        run(kind, seed * 10_000 + turns[kind], wanted[kind], tallies[kind])
+        spent[kind] += time.monotonic() - begun
+        print(turns[kind], tell({kind: tallies[kind]}).splitlines()[0], flush=True)
+        turns[kind] += 1
 
 
 def tell(tallies: dict[str, Tally]) -> str:
@@ -203,6 +202,8 @@ def tell(tallies: dict[str, Tally]) -> str:
             f"{kind}: {tally.inputs} inputs, {tally.good} good, {tally.refused} refused; "
             f"{crashes} kinds of crashes, {hangs} of hangs, {others} of other errors"
         )
+    if len(tallies) > 1:
+        lines.append(f"all: {sum(tally.inputs for tally in tallies.values())} inputs")
     for kind, tally in tallies.items():
         for what, told in tally.failures.items():
             lines.append(f"\n== {kind}: {what}\n{told}")

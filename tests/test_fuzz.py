@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
+import fuzz
 import pytest
 from fuzz import Tally, run, tell
 
@@ -26,3 +29,20 @@ def test_no_input_crashes_it(kind: str) -> None:
     assert not tally.failures, tell({kind: tally})
     assert tally.inputs == INPUTS[kind] == tally.good + tally.refused
     assert tally.good > 0
+
+
+def test_every_kind_gets_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However long its inputs take; once an input of commands took forty times a model's."""
+    now, seconds = [0.0], dict(zip(fuzz.KINDS, (4.0, 6.0, 3.0, 1.0, 0.5, 0.25, 0.1), strict=True))
+    spent = dict.fromkeys(fuzz.KINDS, 0.0)
+
+    def tried(kind: str, _: int, inputs: int, tally: Tally) -> None:
+        tally.inputs += inputs
+        spent[kind] += seconds[kind]
+        now[0] += seconds[kind]
+
+    monkeypatch.setattr(fuzz, "run", tried)
+    monkeypatch.setattr(fuzz, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    fuzz.fuzz(list(fuzz.KINDS), 1, None, 5.0)
+    assert max(spent.values()) - min(spent.values()) <= 2 * max(seconds.values())
+    assert {tally.inputs for tally in fuzz.fuzz(list(fuzz.KINDS), 1, 450, None).values()} == {450}
