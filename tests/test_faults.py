@@ -260,14 +260,15 @@ def test_compiling_killed_again_and_again(place: Path) -> None:
 def test_compiling_without_memory(place: Path, more: int) -> None:
     """However it ends, what was compiled before is there to the byte, and the next start goes on.
 
-    So many MB beyond what the compiler has when it is loaded: OpenBLAS, which numba brings, waits
-    for ever where there is not even room to load it.
+    So many MB beyond what the compiler has when it is loaded: OpenBLAS, which numba loads when it
+    first compiles, waits for ever where there is not even room to load it.
     """
     env = {**os.environ, "DYNENVS_CORE": "jit", "DYNENVS_CACHE_DIR": str(place / "cache")}
     end(begin("-c", OTHER, env=env))
     before = {file: file.read_bytes() for file in finished(place)}
     assert before
-    code = f"import dynenvs.jit.compiler, dynenvs.jit.pipeline\n{BOUNDED.format(more=more)}"
+    load = "import dynenvs.jit.compiler, dynenvs.jit.pipeline, numba.np.arraymath\n"
+    code = load + BOUNDED.format(more=more)
     process = begin("-c", f"{code}bound()\n{SOLVE}", env=env)
     out, err = end(process, None)
     if process.returncode > 0:
