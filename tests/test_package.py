@@ -196,3 +196,16 @@ def test_no_version_with_a_published_hole_is_allowed() -> None:
 
 def _numbers(version: str) -> list[int]:
     return [int(part) for part in version.split(".")]
+
+
+@pytest.mark.parametrize("name", ["ci", "release"])
+def test_workflows_can_be_read(name: str) -> None:
+    """What is no YAML is never run; actions are named by digest, and jobs that are needed exist."""
+    yaml = pytest.importorskip("yaml")
+    text = (ROOT / f".github/workflows/{name}.yml").read_text(encoding="utf-8")
+    jobs = yaml.safe_load(text)["jobs"]
+    for job in jobs.values():
+        assert set(job.get("needs", [])) <= set(jobs)
+        for step in job["steps"]:
+            if "uses" in step:
+                assert re.fullmatch(r"[\w.-]+/[\w.-]+@[0-9a-f]{40}", step["uses"])
