@@ -1,0 +1,1 @@
+"""Attacks on dynenvs that once succeeded, tried again (`python -m studies.trust`)."""
