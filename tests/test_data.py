@@ -24,6 +24,7 @@ from dynenvs.agents.data.collect import collect  # noqa: E402
 from dynenvs.agents.data.dataset import dataset_id, episodes, open_dataset  # noqa: E402
 from dynenvs.agents.data.export import transitions  # noqa: E402
 from dynenvs.agents.data.replay import replay  # noqa: E402
+from dynenvs.agents.data.starts import make_starts  # noqa: E402
 from dynenvs.agents.data.teaching import STANDARD  # noqa: E402
 from dynenvs.agents.errors import install_hint  # noqa: E402
 from dynenvs.agents.evaluation.rollout import make_batch  # noqa: E402
@@ -83,6 +84,22 @@ def test_replay_finds_what_is_not_the_same() -> None:
         file["episode_3/infos/contact_forces"][9, 0, 2] += 1e-12
     found = [tuple(difference) for difference in replay(open_dataset(made.name))]
     assert found == [(0, 5, "observation"), (1, 8, "reward"), (2, 0, "state"), (3, 9, "info")]
+
+
+@pytest.mark.parametrize("part", ["world", "task"])
+def test_an_episode_without_part_of_its_state_is_refused(part: str, tmp_path: Path) -> None:
+    """By replay and by `starts`, in a line that says which part of which episode."""
+    import h5py
+
+    made = collect(HUMANOID, 2, max_episode_steps=10)
+    with h5py.File(made.path / "data" / "main_data.hdf5", "a") as file:
+        del file["episode_1"].attrs[f"state/{part}"]
+    dataset = open_dataset(made.name)
+    with pytest.raises(ValueError, match=f"episode 1 of .* has no state/{part}"):
+        replay(dataset)
+    with pytest.raises(ValueError, match=f"episode 1 of .* has no state/{part}"):
+        make_starts(dataset, tmp_path / "starts.npz", 5)
+    assert not (tmp_path / "starts.npz").exists()
 
 
 def test_metadata_and_environment() -> None:

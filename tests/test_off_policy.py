@@ -162,6 +162,25 @@ def test_a_walker_goes_on_as_it_was(tmp_path: Path) -> None:
         assert model.replay_buffer.actions[:count].std() > 0.05
 
 
+def test_what_a_zip_does_not_do_is_refused(tmp_path: Path) -> None:
+    """A policy from a file keeps its form: settings that ask for another one say so."""
+    plain = {**SMALL, "hold_pose": 0, "symmetric": False}
+    train("sac", TROT, load_settings("sac", TROT, plain), tmp_path / "one", threads=1)
+    best = tmp_path / "one" / "best.zip"
+
+    def refused(words: str, start: Path = best, **changes: Any) -> None:
+        asked = load_settings("sac", TROT, {**plain, **changes})
+        with pytest.raises(ValueError, match=words):
+            train("sac", TROT, asked, tmp_path / "two", begin_from=start, threads=1)
+
+    refused(r"best\.zip' holds no pose.*--set hold_pose=0", hold_pose=1.0)
+    refused(r"trained without mirror images.*--set symmetric=false", symmetric=True)
+    held()[0].save(tmp_path / "held.zip")
+    refused(
+        "holds its pose by another law than hold_pose=0.5", tmp_path / "held.zip", hold_pose=0.5
+    )
+
+
 def test_a_zip_of_stable_baselines_own_tells_its_algorithm(tmp_path: Path) -> None:
     """Without our note, though the policy's class is ours."""
     held()[0].save(tmp_path / "p.zip")

@@ -183,6 +183,17 @@ def test_noise_is_as_strong_as_the_inertia_allows() -> None:
     assert (law["noise"] < 0.1).any()
 
 
+def test_a_policy_that_holds_no_pose_does_not_begin_to(tmp_path: Path) -> None:
+    """From a file, `hold_pose` would be left out: it is refused, and 0 is not."""
+    changes = {"n_envs": 4, "n_steps": 16, "batch_size": 32, "n_timesteps": 64}
+    plain = load_settings("ppo", TROT, {**changes, "hold_pose": 0, "symmetric": False})
+    train("ppo", TROT, plain, tmp_path / "one", threads=1)
+    best = tmp_path / "one" / "best.zip"
+    with pytest.raises(ValueError, match=r"best\.zip' holds no pose.*--set hold_pose=0"):
+        train("ppo", TROT, {**plain, "hold_pose": 1.0}, tmp_path / "two", begin_from=best)
+    train("ppo", TROT, plain, tmp_path / "two", begin_from=best, threads=1)
+
+
 def test_what_cannot_hold_is_refused() -> None:
     with pytest.raises(ValueError, match="hold_pose is for walkers"):
         holding(make_batch(PENDULUM, 1, 1).task, 1.0, 0.1)

@@ -223,6 +223,12 @@ def episodes(dataset: MinariDataset) -> Iterator[tuple[Start, EpisodeData]]:
             )
         with _naming_dataset(dataset.id):
             state = _restored(metadata["state"])
+        for part in ("world", "task"):
+            if part not in state:
+                raise ValueError(
+                    f"episode {data.id} of {dataset.id!r} has no state/{part}, without which it "
+                    "cannot be simulated again; `dynenvs collect` writes it"
+                )
         yield Start(metadata["seed"], state), data
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from stable_baselines3 import PPO
+from stable_baselines3 import PPO, SAC
 from stable_baselines3.common.base_class import BaseAlgorithm
 from stable_baselines3.common.logger import Logger
 
@@ -206,13 +206,11 @@ def _new_model(
     if begin_from is None:
         model = algorithm_class(algorithm)(env=env, seed=seed, device="cpu", **options)
         return model, _first_moments(env_id, seed, env_options)
-    for name in ZIPS_OWN:
-        options.pop(name, None)
+    asked = {name: options.pop(name, None) for name in ZIPS_OWN}
     model = load_model(begin_from, env_id, env=env, seed=seed, rate=None, **options)
     if type(model) is not algorithm_class(algorithm):
         raise ValueError(f"{str(begin_from)!r} is no policy of {algorithm}")
-    if settings.get("equivariant") and not isinstance(model.policy, EquivariantPolicy):
-        raise ValueError(f"{str(begin_from)!r} is not equivariant: leave that setting out")
+    _check_kept(repr(str(begin_from)), model, settings, asked)
     model.num_timesteps = 0
     if isinstance(model, PPO) and (
         widen(model.policy, settings["least_spread"]) or lacks_value(model)
@@ -220,6 +218,41 @@ def _new_model(
         ahead = Settings(gamma=model.gamma, reward_scale=settings["reward_scale"])
         learn_value(model, env_id, ahead, seed, threads, **env_options)
     return model, None
+
+
+def _check_kept(
+    name: str, model: BaseAlgorithm, settings: dict[str, Any], asked: dict[str, Any]
+) -> None:
+    """Whether a policy to go on from is what the settings ask for: a law and images are its own.
+
+    Args:
+        name: its file's, in quotes.
+        asked: `ZIPS_OWN`, as a new policy would have them.
+
+    Raises:
+        ValueError: it is not equivariant, holds no pose or another one, or its buffer no images.
+    """
+    if settings.get("equivariant") and not isinstance(model.policy, EquivariantPolicy):
+        raise ValueError(f"{name} is not equivariant: leave that setting out")
+    if share := settings.get("hold_pose"):
+        law = getattr(model.policy, "law", None) or getattr(model.policy, "constants", None)
+        if law is None:
+            raise ValueError(
+                f"{name} holds no pose, and a policy that begins from a file keeps its form: give "
+                "--set hold_pose=0 with --from"
+            )
+        wanted = asked["policy_kwargs"]
+        if not all(np.allclose(law[part], wanted[part]) for part in ("gains", "offset")):
+            raise ValueError(
+                f"{name} holds its pose by another law than hold_pose={share:g} is: give "
+                "--set hold_pose=0 with --from, which keeps that of the file"
+            )
+    mirrored = not isinstance(model, SAC) or model.replay_buffer_kwargs.get("mirror")
+    if settings.get("symmetric") and not mirrored:
+        raise ValueError(
+            f"{name} was trained without mirror images, and its replay buffer keeps its form: give "
+            "--set symmetric=false with --from"
+        )
 
 
 def _first_moments(env_id: str, seed: int, env_options: dict[str, Any]) -> Moments:
