@@ -48,13 +48,10 @@ def test_settings_of_rl_zoo3() -> None:
     assert "--eval-env-kwargs \"control:'position'\"" in text  # which rl_zoo3 does not take from it
 
 
-LONGER = {"ball_on_tray": 75, "ppo_in_one_file": 165}  # a vector environment; a whole algorithm
-
-
 @pytest.mark.parametrize("path", sorted(FOLDER.glob("*.py")), ids=lambda path: path.stem)
 def test_examples_are_short(path: Path) -> None:
     """A screen each: under 60 lines."""
-    assert len(path.read_text().splitlines()) < LONGER.get(path.stem, 60)
+    assert len(path.read_text().splitlines()) < 60
 
 
 def test_own_controller() -> None:
@@ -132,19 +129,15 @@ def test_train_with_sb3_reaches_the_expert() -> None:
 
 @pytest.mark.thorough
 def test_ppo_in_one_file() -> None:
-    """It runs, on the worlds' own memory; few steps are too few, and the score says so."""
+    """It runs; few steps are too few, and the mean reward says so."""
     pytest.importorskip("torch")
-    module = example("ppo_in_one_file")
-    array = np.arange(6.0).reshape(2, 3)
-    module.tensor(array)[1, 2] = 7.0
-    assert array[1, 2] == 7.0
-    assert -0.1 < module.main(8192) < 0.5
+    assert 0.0 < example("ppo_in_one_file").main(8192) < 0.5
 
 
 @pytest.mark.slow
 def test_ppo_in_one_file_reaches_the_expert() -> None:
     pytest.importorskip("torch")
-    assert example("ppo_in_one_file").main() > 0.8
+    assert example("ppo_in_one_file").main() > 0.8  # a step; the expert's is 0.93
 
 
 @pytest.mark.thorough
