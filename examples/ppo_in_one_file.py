@@ -17,7 +17,7 @@ def network(inputs: int, outputs: int, gain: float) -> nn.Sequential:
 
 
 def main(steps: int = 1_000_000, seed: int = 0) -> float:
-    """Train for so many steps; returns the mean reward of the last rollout: the expert's is 0.93."""
+    """Train for so many steps; returns the last rollout's mean reward; the expert's is 0.93."""
     torch.manual_seed(seed)
     torch.set_num_threads(1)  # the worlds have threads of their own, and the networks are small
     envs = NormalizeReward(NormalizeObservation(gym.make_vec(ENV, num_envs=WORLDS)), gamma=GAMMA)
