@@ -12,6 +12,7 @@ from gymnasium.envs.registration import registry
 from dynenvs.registration import ENVIRONMENTS, LEGGED, MUJOCO
 
 ROBOT_FILES = (".xml", ".urdf", ".json")
+POLICY_FILES = (".zip", ".safetensors")
 (LEGGED_ID,) = LEGGED
 NAMED = (*ENVIRONMENTS, *MUJOCO)  # what a name alone makes; LEGGED needs a robot's file
 
@@ -41,6 +42,11 @@ def environment_id(name: str) -> str:
     env_id = known.get(name.lower())
     if env_id == LEGGED_ID:
         raise ValueError(f"{LEGGED_ID} is a robot from a file: name that instead, as go2.xml")
+    if Path(name).suffix in POLICY_FILES:
+        raise ValueError(
+            f"{name!r} is a policy's file where an environment is asked for: name that first, as "
+            f"humanoid --agent {name}"
+        )
     if env_id is None:
         choices = [short_name(one) for one in NAMED]
         raise ValueError(

@@ -255,7 +255,7 @@ def compile_command(
 def doctor() -> None:
     """Say where the compiled core comes from.
 
-    And which versions take part.
+    And which versions are installed.
     """
     from dynenvs.agents.machine import diagnosis
 

@@ -117,10 +117,10 @@ def test_commands_of_three_speeds(name: str) -> None:
         (each.T, r"shape \(3,\) or \(4, 3\), got \(3, 4\)"),
         (each[:, 0], r"shape \(3,\) or \(4, 3\), got \(4,\)"),
         ((99.0, 0.0, 0.0), "forward in"),
-        ("fast", "command must"),
-        (None, "command must"),
+        ("fast", "command .*must"),
+        (None, "command .*must"),
         ([["a", "b", "c"]] * COUNT, "real numbers"),
-        ([[0.0], [0.0, 0.0]], "command must"),
+        ([[0.0], [0.0, 0.0]], "command .*must"),
     ):
         options = {"command": wrong}
         _refused(batch, lambda o=options: batch.reset(seed=1, options=o), words)

@@ -119,6 +119,8 @@ def test_demo_opens_a_window_where_there_is_a_display(
         (("demo", "--colour"), "No such option"),
         (("bench", "--seconds", "0"), "--seconds"),
         (("demo", "quadruped", "--command", "9,0,0"), "command must be forward in [0.0, 1.5]"),
+        (("demo", "quadruped", "--command", "1,0"), "(forward, sideways, turning) must have"),
+        (("demo", "best.zip"), "is a policy's file where an environment is asked for"),
         (("demo", "quadruped", "--command", "a,b"), "must be numbers with commas between"),
         (("dance",), "No such command"),
     ],

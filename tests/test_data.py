@@ -361,6 +361,7 @@ def test_an_export_that_fails_leaves_nothing(
         (("replay", "humanoid"), "there is no dataset 'dynenvs/humanoid/expert-v0'"),
         (("replay", "dynenvs/cat/expert-v0"), "dynenvs collect cat"),
         (("export", "humanoid/walk-v1", "a.npz"), "there is no dataset"),
+        (("replay", "humanoid/walk-v1"), "dynenvs collect humanoid --name walk-v1 --episodes 100"),
     ],
 )
 def test_bad_input_is_told_in_a_line(

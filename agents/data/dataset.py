@@ -193,10 +193,11 @@ def open_dataset(name: str) -> MinariDataset:
         env_id = own_environment(env, f"dataset {name!r}", "has none: collect does not take it")
         full = dataset_id(env_id, rest or "expert-v0")
     if not (get_dataset_path(full) / "data").is_dir():
-        env = full.split("/")[1] if full.count("/") > 1 else "humanoid"
+        _, env, own = full.split("/", 2) if full.count("/") > 1 else ("", "humanoid", "expert-v0")
+        named = "" if own == "expert-v0" else f" --name {own}"
         raise FileNotFoundError(
             f"there is no dataset {full!r} in {str(get_dataset_path())!r}: "
-            f"`dynenvs collect {env} --episodes 100` makes one"
+            f"`dynenvs collect {env}{named} --episodes 100` makes one"
         )
     with _naming_dataset(full):
         return minari.load_dataset(full)

@@ -372,7 +372,7 @@ def export_policy(
     """Write a policy as an ONNX or a safetensors file.
 
     ONNX runs without torch and dynenvs; a card beside it says what each number is. Safetensors are
-    loaded by dynenvs.agents.load_policy, which runs no code of the file, and go wherever zips go.
+    loaded by dynenvs.agents.load_policy, which runs no code of the file, and serve where zips do.
     """
     if hub is not None:
         _export_to_hub(policy, env, hub, out, options)

@@ -36,6 +36,7 @@ JOINT_BOUND = 300.0
 COMMAND_BOUNDS = (-3.0, 3.0)  # [m/s] and [rad/s]
 MOST_PUSH = 200.0  # [N s]
 SPEEDS = ("forward", "sideways", "turning")
+COMMAND = f"command ({', '.join(SPEEDS)})"
 SCAN_SPACING = 0.06  # [m]
 LONGEST = 1e6  # between drawn commands or pushes [s]
 
@@ -316,8 +317,8 @@ class LeggedTask(Task):
         shape = np.shape(_array(value))
         each = count is not None and shape == (count, 3)
         if count is not None and not each and shape != (3,):
-            raise ValueError(f"command must have shape (3,) or ({count}, 3), got {shape}")
-        commands = real_numbers(value, shape if each else (3,), "command").reshape(-1, 3)
+            raise ValueError(f"{COMMAND} must have shape (3,) or ({count}, 3), got {shape}")
+        commands = real_numbers(value, shape if each else (3,), COMMAND).reshape(-1, 3)
         low, high = self.ranges.T
         inside = ((low <= commands) & (commands <= high)).all(axis=1)
         if not inside.all():
