@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from dynenvs.envs.checks import choice, flag, interval, whole
+from dynenvs.envs.checks import choice, whole
 from dynenvs.envs.mujoco.look import (
     Look,
     Seen,
@@ -117,19 +115,6 @@ class AntTask(NormalVelocities, MujocoTask):
     reset_noise_scale: float = 0.1
     exclude_current_positions_from_observation: bool = True
     include_cfrc_ext_in_observation: bool = True
-
-    def check(self) -> None:
-        """Weights are not negative, ranges have two ends."""
-        self.positive("forward_reward_weight", "ctrl_cost_weight", "contact_cost_weight")
-        self.positive("healthy_reward", "reset_noise_scale")
-        for name in ("healthy_z_range", "contact_force_range"):
-            setattr(self, name, interval(getattr(self, name), name, -np.inf, np.inf))
-        for name in (
-            "terminate_when_unhealthy",
-            "exclude_current_positions_from_observation",
-            "include_cfrc_ext_in_observation",
-        ):
-            flag(getattr(self, name), name)
 
     @property
     def size(self) -> int:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from dynenvs.envs.checks import flag, interval
 from dynenvs.envs.mujoco.look import Seen, clipped, copy_to, squares
-from dynenvs.envs.mujoco.task import Floats, MujocoTask, spread
+from dynenvs.envs.mujoco.task import Floats, MujocoTask, UniformNoise
 from dynenvs.jit.compiled import inlined
 
 TENDONS = (("left_hip_y", "left_knee"), ("right_hip_y", "right_knee"))  # length: knee - hip [rad]
@@ -60,7 +57,7 @@ def contact_cost(s: Seen, weight: float, ends: Floats) -> float:
 
 
 @dataclass(kw_only=True, eq=False)
-class FloatingHumanoid(MujocoTask):
+class FloatingHumanoid(UniformNoise, MujocoTask):
     """Start, observation and info of the two tasks.
 
     Args:
@@ -84,20 +81,6 @@ class FloatingHumanoid(MujocoTask):
     include_qfrc_actuator_in_observation: bool = True
     include_cfrc_ext_in_observation: bool = True
 
-    def check(self) -> None:
-        """Weights are not negative, flags are flags."""
-        self.positive("ctrl_cost_weight", "reset_noise_scale")
-        for what in ("cinert", "cvel", "qfrc_actuator", "cfrc_ext"):
-            name = f"include_{what}_in_observation"
-            flag(getattr(self, name), name)
-        name = "exclude_current_positions_from_observation"
-        flag(self.exclude_current_positions_from_observation, name)
-
-    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
-        """The file's pose at rest, and uniform noise on both."""
-        noise = spread(drawn, self.reset_noise_scale)
-        return self.home + noise[:, : self.model.nq], noise[:, self.model.nq :]
-
     @property
     def size(self) -> int:
         """Positions, velocities, and the parts that are included."""
@@ -117,8 +100,3 @@ class FloatingHumanoid(MujocoTask):
         joints = [joint for pair in TENDONS for joint in pair]
         model = self.model
         return [*map(model.position_index, joints), *map(model.velocity_index, joints)]
-
-
-def cost_range(task: MujocoTask, name: str) -> None:
-    """Make sure of an option that is a range of costs."""
-    setattr(task, name, interval(getattr(task, name), name, -np.inf, np.inf))

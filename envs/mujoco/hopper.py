@@ -5,9 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-import numpy as np
-
-from dynenvs.envs.checks import interval
 from dynenvs.envs.mujoco.planar import PlanarWalker
 from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
@@ -25,12 +22,6 @@ class HopperTask(PlanarWalker):
     healthy_state_range: tuple[float, float] = (-100.0, 100.0)  # type: ignore[misc]
     healthy_z_range: tuple[float, float] = (0.7, math.inf)
     healthy_angle_range: tuple[float, float] = (-0.2, 0.2)
-
-    def check(self) -> None:
-        """Ranges have two ends."""
-        super().check()
-        name = "healthy_state_range"
-        self.healthy_state_range = interval(self.healthy_state_range, name, -np.inf, np.inf)
 
 
 class HopperEnv(MujocoEnv):

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from dynenvs.envs.checks import flag, interval
 from dynenvs.envs.mujoco.floating import (
     OBSERVED,
     PLACED,
     FloatingHumanoid,
     contact_cost,
-    cost_range,
     observe,
     tell_place,
 )
@@ -92,15 +90,6 @@ class HumanoidTask(FloatingHumanoid):
     healthy_reward: float = 5.0
     terminate_when_unhealthy: bool = True
     healthy_z_range: tuple[float, float] = (1.0, 2.0)
-
-    def check(self) -> None:
-        """Weights are not negative, ranges have two ends."""
-        super().check()
-        self.positive("forward_reward_weight", "contact_cost_weight", "healthy_reward")
-        cost_range(self, "contact_cost_range")
-        flag(self.terminate_when_unhealthy, "terminate_when_unhealthy")
-        z_range = self.healthy_z_range
-        self.healthy_z_range = interval(z_range, "healthy_z_range", -np.inf, np.inf)
 
 
 class HumanoidEnv(MujocoEnv):

@@ -73,10 +73,6 @@ class InvertedDoublePendulumTask(NormalVelocities, MujocoTask):
     healthy_reward: float = 10.0
     reset_noise_scale: float = 0.1
 
-    def check(self) -> None:
-        """Reward and noise are not negative."""
-        self.positive("healthy_reward", "reset_noise_scale")
-
     @property
     def size(self) -> int:
         """Of the cart's place, two numbers of each angle, rates, and a force."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from dynenvs.envs.mujoco.look import Look, Seen, copy_to, look_at_worlds, told
 from dynenvs.envs.mujoco.single import MujocoEnv
-from dynenvs.envs.mujoco.task import Floats, MujocoTask, spread
+from dynenvs.envs.mujoco.task import MujocoTask, UniformNoise
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.jit.views import vector
@@ -33,7 +33,7 @@ def _look(s: Seen) -> bool:
 
 
 @dataclass(kw_only=True, eq=False)
-class InvertedPendulumTask(MujocoTask):
+class InvertedPendulumTask(UniformNoise, MujocoTask):
     """The options of Gymnasium's InvertedPendulum-v5.
 
     Args:
@@ -47,20 +47,6 @@ class InvertedPendulumTask(MujocoTask):
     xml_file: str = "inverted_pendulum.xml"
     frame_skip: int = 2
     reset_noise_scale: float = 0.01
-
-    def check(self) -> None:
-        """The noise is not negative."""
-        self.positive("reset_noise_scale")
-
-    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
-        """Upright at rest, and uniform noise."""
-        noise = spread(drawn, self.reset_noise_scale)
-        return self.home + noise[:, : self.model.nq], noise[:, self.model.nq :]
-
-    @property
-    def size(self) -> int:
-        """Positions and velocities."""
-        return self.model.nq + self.model.nv
 
 
 class InvertedPendulumEnv(MujocoEnv):

@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dynenvs.envs.checks import flag, interval
 from dynenvs.envs.mujoco.look import (
     Look,
     Seen,
@@ -18,7 +17,7 @@ from dynenvs.envs.mujoco.look import (
     squares,
     told,
 )
-from dynenvs.envs.mujoco.task import Floats, MujocoTask, spread
+from dynenvs.envs.mujoco.task import MujocoTask, UniformNoise
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.jit.views import vector
 from dynenvs.memory.layout import Bytes, Ints
@@ -118,12 +117,6 @@ class PlanarRunner(MujocoTask):
     reset_noise_scale: float = 5e-3
     exclude_current_positions_from_observation: bool = True
 
-    def check(self) -> None:
-        """The weights and the noise are not negative."""
-        self.positive("forward_reward_weight", "ctrl_cost_weight", "reset_noise_scale")
-        name = "exclude_current_positions_from_observation"
-        flag(self.exclude_current_positions_from_observation, name)
-
     @property
     def size(self) -> int:
         """Positions without x, and velocities."""
@@ -132,7 +125,7 @@ class PlanarRunner(MujocoTask):
 
 
 @dataclass(kw_only=True, eq=False)
-class PlanarWalker(PlanarRunner):
+class PlanarWalker(UniformNoise, PlanarRunner):
     """A runner that must keep upright.
 
     Args:
@@ -153,19 +146,6 @@ class PlanarWalker(PlanarRunner):
     terminate_when_unhealthy: bool = True
     healthy_z_range: tuple[float, float] = (0.8, 2.0)
     healthy_angle_range: tuple[float, float] = (-1.0, 1.0)
-
-    def check(self) -> None:
-        """Ranges have two ends."""
-        super().check()
-        self.positive("healthy_reward")
-        flag(self.terminate_when_unhealthy, "terminate_when_unhealthy")
-        for name in ("healthy_z_range", "healthy_angle_range"):
-            setattr(self, name, interval(getattr(self, name), name, -np.inf, np.inf))
-
-    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
-        """The file's pose at rest, and uniform noise on both."""
-        noise = spread(drawn, self.reset_noise_scale)
-        return self.home + noise[:, : self.model.nq], noise[:, self.model.nq :]
 
     @property
     def first_height(self) -> float:

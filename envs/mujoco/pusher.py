@@ -70,10 +70,6 @@ class PusherTask(MujocoTask):
     reward_dist_weight: float = 1.0
     reward_control_weight: float = 0.1
 
-    def check(self) -> None:
-        """The weights are not negative."""
-        self.positive("reward_near_weight", "reward_dist_weight", "reward_control_weight")
-
     def draw(self, rng: np.random.Generator, drawn: Floats) -> None:
         """The object's place is drawn until it is away from its goal."""
         place = drawn[:2]

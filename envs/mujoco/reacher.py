@@ -75,10 +75,6 @@ class ReacherTask(MujocoTask):
     reward_dist_weight: float = 1.0
     reward_control_weight: float = 1.0
 
-    def check(self) -> None:
-        """The weights are not negative."""
-        self.positive("reward_dist_weight", "reward_control_weight")
-
     def draw(self, rng: np.random.Generator, drawn: Floats) -> None:
         """The target is drawn until it lies in its disc."""
         nq = self.model.nq

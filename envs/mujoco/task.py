@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.envs.checks import number, typed, whole
+from dynenvs.envs.checks import flag, interval, number, typed, whole
 from dynenvs.envs.core.limit import NO_LIMIT, episode_limit
 from dynenvs.envs.mujoco.look import numbers
 from dynenvs.model.actuators import actuator_forces
@@ -74,7 +74,7 @@ class MujocoTask(ABC):
     def __post_init__(self) -> None:
         self.frame_skip = whole(self.frame_skip, "frame_skip", 1, MOST_FRAMES)
         self.max_episode_steps = episode_limit(self.max_episode_steps, self.episode_steps)
-        self.check()
+        self._check()
         self.model = _model(self.xml_file)
         self.home: Floats = self.model.keyframes["qpos0"].q
         self.links: NDArray[np.int64] = np.flatnonzero(self.model.bodies["mass"] > 0.0)
@@ -94,13 +94,6 @@ class MujocoTask(ABC):
         self._is_steady = not np.any(laws)
 
     # What a task says
-
-    def check(self) -> None:  # noqa: B027 (a task need not have options of its own)
-        """Make sure of the options.
-
-        Raises:
-            ValueError: one is out of its range.
-        """
 
     def draw(self, rng: np.random.Generator, drawn: Floats) -> None:
         """The random numbers with which an episode begins, into `drawn`, shape (nq + nv,).
@@ -123,9 +116,9 @@ class MujocoTask(ABC):
         """
 
     @property
-    @abstractmethod
     def size(self) -> int:
-        """How many numbers are observed."""
+        """How many numbers are observed: positions and velocities, unless a task says otherwise."""
+        return self.model.nq + self.model.nv
 
     @property
     def places(self) -> list[int]:
@@ -146,18 +139,33 @@ class MujocoTask(ABC):
         for _ in range(self.frame_skip):
             worlds.step(actuator_forces(self.model, actions, worlds.q, worlds.v), mask=mask)
 
-    def positive(self, *names: str) -> None:
-        """Make sure that these options are numbers that are not negative."""
-        for name in names:
-            setattr(self, name, number(getattr(self, name), name, 0.0, np.inf))
+    def _check(self) -> None:
+        """Flags are flags, ranges have two ends, and other numbers are not negative."""
+        for option in fields(self):
+            name, usual, value = option.name, option.default, getattr(self, option.name)
+            if isinstance(usual, bool):
+                flag(value, name)
+            elif isinstance(usual, float):
+                setattr(self, name, number(value, name, 0.0, np.inf))
+            elif isinstance(usual, tuple):
+                setattr(self, name, interval(value, name, -np.inf, np.inf))
 
 
-class NormalVelocities:
-    """A task that begins at the file's pose with uniform noise, and normal noise on velocities."""
+class UniformNoise:
+    """A task that begins at the file's pose at rest, with uniform noise on both."""
 
     model: Model
     home: Floats
     reset_noise_scale: float
+
+    def start(self, drawn: Floats) -> tuple[Floats, Floats]:
+        """The pose, and noise on both."""
+        noise = spread(drawn, self.reset_noise_scale)
+        return self.home + noise[:, : self.model.nq], noise[:, self.model.nq :]
+
+
+class NormalVelocities(UniformNoise):
+    """A task that begins at the file's pose with uniform noise, and normal noise on velocities."""
 
     def draw(self, rng: np.random.Generator, drawn: Floats) -> None:
         """Uniform numbers for positions, normal ones for velocities."""
