@@ -374,62 +374,37 @@ def export_policy(
     ONNX runs without torch and dynenvs; a card beside it says what each number is. Safetensors are
     loaded by dynenvs.agents.load_policy, which runs no code of the file, and serve where zips do.
     """
-    if hub is not None:
-        _export_to_hub(policy, env, hub, out, options)
-        return
-    if not onnx:
-        _export_tensors(policy, env, out, options)
-        return
-    env_id = None
-    if env is not None:
-        env_id = own_environment(
-            env, "export-policy", "does not say what each number is, which the file's card needs"
-        )
     from dynenvs.agents.files import check_writable
-    from dynenvs.agents.learn.export_policy import export_policy
 
-    chosen = {} if env_id is None else parse_options(env_id, options)
-    if options and env_id is None:
-        raise ValueError("--option needs --env, whose options they are")
-    if out is not None:
-        check_writable(out)
-    path, difference = export_policy(policy, out, env_id, **chosen)
-    print(f"{path}: the policy's actions to {difference:.0e}; {path.with_suffix('.md')} tells more")
-
-
-def _export_to_hub(
-    policy: str, env: str | None, folder: Path, out: Path | None, options: list[str] | None
-) -> None:
-    """`export-policy --hub`, whose arguments these are."""
-    from dynenvs.agents.files import check_writable
-    from dynenvs.agents.learn.hub import FILE, export_to_hub
-
-    if out is not None:
-        raise ValueError("--hub names the folder and --out a file: give one of them")
     if options and env is None:
         raise ValueError("--option needs --env, whose options they are")
+    if hub is not None and out is not None:
+        raise ValueError("--hub names the folder and --out a file: give one of them")
     env_id = None if env is None else environment_id(env)
-    chosen = {} if env_id is None else parse_options(env_id, options)
-    check_writable(folder / FILE)
-    export_to_hub(policy, folder, env_id, **chosen)
-    print(f"{folder}: policy and model card; to share them: hf upload your-name/policy {folder}")
-
-
-def _export_tensors(
-    policy: str, env: str | None, out: Path | None, options: list[str] | None
-) -> None:
-    """`export-policy --safetensors`, whose arguments these are."""
-    from dynenvs.agents.files import check_writable
-    from dynenvs.agents.learn.export_tensors import export_tensors
-
-    env_id = None if env is None else environment_id(env)
-    if options and env_id is None:
-        raise ValueError("--option needs --env, whose options they are")
+    if env_id is not None and onnx and hub is None:
+        own_environment(
+            env_id, "export-policy", "does not say what each number is, which the file's card needs"
+        )
     chosen = {} if env_id is None else parse_options(env_id, options)
     if out is not None:
         check_writable(out)
-    path = export_tensors(policy, out, env_id, **chosen)
-    print(f"{path}: the policy's actions to the bit; dynenvs.agents.load_policy loads it")
+    if hub is not None:
+        from dynenvs.agents.learn.hub import FILE, export_to_hub
+
+        check_writable(hub / FILE)
+        export_to_hub(policy, hub, env_id, **chosen)
+        print(f"{hub}: policy and model card; to share them: hf upload your-name/policy {hub}")
+    elif onnx:
+        from dynenvs.agents.learn.export_policy import export_policy
+
+        path, difference = export_policy(policy, out, env_id, **chosen)
+        words = f"the policy's actions to {difference:.0e}; {path.with_suffix('.md')} tells more"
+        print(f"{path}: {words}")
+    else:
+        from dynenvs.agents.learn.export_tensors import export_tensors
+
+        path = export_tensors(policy, out, env_id, **chosen)
+        print(f"{path}: the policy's actions to the bit; dynenvs.agents.load_policy loads it")
 
 
 @told_plainly

@@ -15,7 +15,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 import onnx
 import onnxruntime
@@ -28,11 +27,9 @@ from dynenvs.agents.columns import (
     observation_columns,
     observation_lines,
 )
-from dynenvs.agents.evaluation.options import check_options
 from dynenvs.agents.evaluation.rollout import make_batch
-from dynenvs.agents.files import shipped_file
-from dynenvs.agents.names import registered
-from dynenvs.agents.policy_file import load_model, read_note
+from dynenvs.agents.learn.export_tensors import find_policy
+from dynenvs.agents.policy_file import load_model
 from dynenvs.envs.core.task import Task
 from dynenvs.files import written_whole
 
@@ -91,22 +88,12 @@ def export_policy(
         RuntimeError: the file's actions are not the policy's.
         OSError: it cannot be written.
     """
-    path = Path(what) if env_id is None else shipped_file(env_id, what)
-    path = path if path.is_file() else Path(what)
-    note = read_note(path)
-    place = env_id or note.get("env_id")
-    if place is None:
-        raise ValueError(f"{what!r} does not say for which environment it is: name it with --env")
-    place = env_id or registered(str(place), repr(what))
-    options = options or note.get("options", {})
-    check_options(place, options)
-    env: Any = gym.make(place, **options).unwrapped
-    model = load_model(path, place, task=env.task)
-    words = card(place, env.task, note, options)
-    target = target or Path(f"{path.stem}.onnx")
+    found = find_policy(what, env_id, options)
+    words = card(found.env_id, found.task, found.note, found.options)
+    target = target or Path(f"{found.path.stem}.onnx")
     with written_whole(target) as draft:
-        _write(Actor(model.policy), draft, env.task, words)
-        difference = _compare(path, draft, place, options)
+        _write(Actor(found.model.policy), draft, found.task, words)
+        difference = _compare(found.path, draft, found.env_id, found.options)
     with written_whole(target.with_suffix(".md")) as draft:
         draft.write_text(as_page(words, target.name), encoding="utf-8")
     return target, difference

@@ -7,7 +7,7 @@ stable-baselines3's object of it again.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
@@ -18,9 +18,21 @@ from dynenvs.agents.files import SUFFIX, shipped_file
 from dynenvs.agents.names import registered
 from dynenvs.agents.policy_card import load_card, write_policy
 from dynenvs.agents.policy_file import load_model, read_note
+from dynenvs.envs.core.task import Task
 from dynenvs.files import written_whole
 
 SEEN = 256  # observations over which the file's actions are compared
+
+
+class Found(NamedTuple):
+    """A policy that is to be exported."""
+
+    path: Path
+    note: dict[str, Any]  # what its zip says
+    env_id: str  # where it acts
+    options: dict[str, Any]
+    task: Task
+    model: Any  # stable-baselines3's
 
 
 def export_tensors(
@@ -44,6 +56,19 @@ def export_tensors(
         RuntimeError: the file's actions are not the policy's.
         OSError: it cannot be written.
     """
+    found = find_policy(what, env_id, options)
+    made = {name: value for name, value in found.note.items() if name != "log"}
+    words = {"steps": found.model.num_timesteps, "dynenvs": dynenvs.__version__, **made}
+    words |= {"env_id": found.env_id, "options": found.options}
+    target = target or Path(f"{found.path.stem}{SUFFIX}")
+    with written_whole(target) as draft:
+        write_policy(found.model, draft, words)
+        _compare(found.model, load_card(draft))
+    return target
+
+
+def find_policy(what: str, env_id: str | None, options: dict[str, Any]) -> Found:
+    """A policy and the environment in which it acts; arguments and errors of `export_tensors`."""
     path = Path(what) if env_id is None else shipped_file(env_id, what)
     path = path if path.is_file() else Path(what)
     note = read_note(path)
@@ -55,13 +80,7 @@ def export_tensors(
     check_options(place, options)
     env: Any = gym.make(place, **options).unwrapped
     model = load_model(path, place, task=env.task)
-    made = {name: value for name, value in note.items() if name != "log"}
-    words = {"steps": model.num_timesteps, "dynenvs": dynenvs.__version__, **made}
-    target = target or Path(f"{path.stem}{SUFFIX}")
-    with written_whole(target) as draft:
-        write_policy(model, draft, {**words, "env_id": place, "options": options})
-        _compare(model, load_card(draft))
-    return target
+    return Found(path, note, place, options, env.task, model)
 
 
 def _compare(model: Any, other: Any) -> None:
