@@ -13,7 +13,9 @@ It remembers what it foresees (`estimate.py`), no more.  From an estimate, the f
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -38,7 +40,6 @@ from dynenvs.agents.experts.pendulum.estimate import (
     set_filter,
 )
 from dynenvs.agents.experts.pendulum.swing_up import POINT, UPRIGHT, Plant, hold, tube
-from dynenvs.agents.experts.pendulum.swing_up_table import PLANS
 from dynenvs.dynamics.energy import energies, totals
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.envs.core.base import DynEnv
@@ -232,6 +233,12 @@ def _follow(w: WorkView, points: Records, x: Floats) -> None:
         w.tau[j] = side * torque if least < OUTSIDE else -BRAKE * x[2 + j]
 
 
+def _known_plan(joint: str) -> Floats:
+    """Torques of the swing-up with the motor at that joint alone [N m]."""
+    plans = json.loads(Path(__file__).with_name("swing_up.json").read_text(encoding="utf-8"))
+    return np.array(plans[joint], np.float64)
+
+
 class PendulumController(BatchController):
     """Swings up the double pendulum and holds it; remembers what it foresees.
 
@@ -239,7 +246,7 @@ class PendulumController(BatchController):
         env: the environment, or vector environment, whose observations it will see.  Gains and
             plans are made for its default control period of 20 ms.
         plan: torques of a swing-up with one motor [N m], one a control period; those of
-            `swing_up_table.py` if None.
+            `swing_up.json` if None (`python -m studies.swing_up` makes them).
     """
 
     task_type = DoublePendulumTask
@@ -266,6 +273,6 @@ class PendulumController(BatchController):
         settings["upright_energy"] = totals(model, UPRIGHT[:2]).energy
         points: NDArray[Any] = np.zeros(0, POINT)
         if model.nu == 1:
-            torques = np.array(PLANS[task.actuated]) if self._plan is None else self._plan
+            torques = _known_plan(task.actuated) if self._plan is None else self._plan
             points = tube(plant, torques, regulator)
         return Knowledge(model, settings, points)

@@ -1,22 +1,24 @@
 """Plans the swing-ups with one motor.
 
-`python -m dynenvs.agents.experts.pendulum.swing_up_plan` does it in a few minutes.
+`python -m studies.swing_up` does it in a few minutes.
 
 Control-limited iterative LQR (Tassa, Mansard & Todorov, Control-limited differential dynamic
 programming, ICRA 2014; with one motor the box problem is a clamp) from random torques, towards
 the end cost of the upright regulator, raised in three rounds.  Plans use 85 % of the effort limit;
 the rest is for corrections.  A plan whose tube also works with a four times coarser physics step
-(an error of the model) is written to `swing_up_table.py`, as torques: the trajectory follows from
-the model.
+(an error of the model) is written to `agents/experts/pendulum/swing_up.json`, as torques: the
+trajectory follows from the model.
 """
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from dynenvs.agents.experts.pendulum import double_pendulum
 from dynenvs.agents.experts.pendulum.double_pendulum import PendulumController
 from dynenvs.agents.experts.pendulum.swing_up import PERIOD, UPRIGHT, Plant, hold
 from dynenvs.envs.pendulum.double_pendulum import DoublePendulumEnv
@@ -169,24 +171,11 @@ def search(joint: str) -> Plan:
 
 
 def write(plans: dict[str, Plan], path: Path) -> None:
-    """The table as a module."""
-    lines = [
-        '"""Torques of the swing-ups with one motor [N m], a control period of 20 ms each.',
-        "",
-        "Made by `python -m dynenvs.agents.experts.pendulum.swing_up_plan`; do not edit.",
-        '"""',
-        "",
-        "# fmt: off",
-        "PLANS: dict[str, tuple[float, ...]] = {",
-    ]
-    for joint, plan in plans.items():
-        numbers = [repr(round(float(u), DIGITS)) for u in plan.u]
-        lines.append(f'    "{joint}": (')
-        lines += [f"        {', '.join(numbers[i : i + 9])}," for i in range(0, len(numbers), 9)]
-        lines.append("    ),")
-    path.write_text("\n".join([*lines, "}"]) + "\n")
+    """The table, as JSON."""
+    torques = {joint: [round(float(u), DIGITS) for u in plan.u] for joint, plan in plans.items()}
+    path.write_text(f"{json.dumps(torques)}\n")
 
 
 if __name__ == "__main__":
     found = {joint: search(joint) for joint in robot.JOINTS}
-    write(found, Path(__file__).with_name("swing_up_table.py"))
+    write(found, Path(double_pendulum.__file__).with_name("swing_up.json"))
