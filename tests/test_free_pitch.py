@@ -19,8 +19,9 @@ from PIL import Image
 from rollouts import PLANAR, action_list, bits, every_planar, make, state_bits, trace
 
 from dynenvs import cli
-from dynenvs.agents.evaluation.episodes import make_batch, run_episodes
+from dynenvs.agents.evaluation.episodes import run_episodes
 from dynenvs.agents.evaluation.measure import Gait, main, measure_gait, walk
+from dynenvs.agents.evaluation.rollout import make_batch
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.experts.standing import StandingController, planar_state
 from dynenvs.dynamics.crba import crba

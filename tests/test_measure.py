@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from dynenvs.agents.evaluation.episode import Episode, make, run_episode
-from dynenvs.agents.evaluation.measure import measure_gait, measure_swing_up, trace_feet
+from dynenvs.agents.evaluation.feet import trace_feet
+from dynenvs.agents.evaluation.measure import measure_gait, measure_swing_up
 from dynenvs.agents.names import environment_id, short_name
 from dynenvs.envs.planar.walker import PlanarWalker
 from dynenvs.registration import ENVIRONMENTS, MUJOCO
@@ -107,11 +108,11 @@ def test_a_rolling_sphere_does_not_slip() -> None:
     pitch = np.linspace(0.0, 0.3, STEPS)
     ankles = [env.model.position_index(f"{leg}_ankle") for leg in env.task.legs]
     q[:, ankles] += pitch[:, None]
-    still = trace_feet(env, episode(env, q, impulses))
+    still = trace_feet(env.task, episode(env, q, impulses))
     foot = np.flatnonzero(env.task.foot_of_feature == 0)[0]
     radius = env.model.features["radius"][foot]
     # Shift the robot so that the feet's centres move as those of rolling balls.
-    q[:, 0] -= still.x[:, foot] - still.x[0, foot] - radius * pitch
+    q[:, 0] -= still.center[:, foot, 0] - still.center[0, foot, 0] - radius * pitch
     gait = measure_gait(env, episode(env, q, impulses))
     assert gait.slip < 1e-12
     q[:, 0] -= radius * pitch  # now they turn on the spot: all of it is slip
@@ -131,7 +132,7 @@ def test_swing_clearance_and_single_support() -> None:
     q[:, knee] += 2 * lift
     q[:, ankle] -= lift
     gait = measure_gait(env, episode(env, q, impulses))
-    height = trace_feet(env, episode(env, q, impulses)).gap[:, env.task.foot_of_feature == 0]
+    height = trace_feet(env.task, episode(env, q, impulses)).gap[:, env.task.foot_of_feature == 0]
     assert gait.swings == 1
     assert gait.clearance == pytest.approx(height.min(axis=1).max())
     assert gait.clearance > 0.05

@@ -13,7 +13,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 from rollouts import PLANAR, make
 
-from dynenvs.agents.evaluation.episodes import make_batch
+from dynenvs.agents.evaluation.rollout import make_batch
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.envs.core.vector import DynVectorEnv
 

@@ -14,7 +14,8 @@ from strides import check_follows, missed_bars, velocities_in_float32
 
 from dynenvs.agents.evaluation.episode import Episode, run_episode
 from dynenvs.agents.evaluation.episodes import run_episodes
-from dynenvs.agents.evaluation.legged_measure import measure_trot, trace_feet
+from dynenvs.agents.evaluation.feet import trace_feet
+from dynenvs.agents.evaluation.legged_measure import measure_trot
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.envs.legged.quadruped import QuadrupedEnv, QuadrupedVectorEnv
 from dynenvs.envs.legged.shells import LeggedRobot, LeggedVectorEnv
@@ -319,7 +320,7 @@ def test_rolling_is_no_slip() -> None:
     radius = float(env.model.candidates["radius"][foot])
     q = np.tile(env.worlds.states["q"][0], (100, 1))
     q[:, 3], q[:, 5] = np.cos(pitch / 2), np.sin(pitch / 2)
-    center = trace_feet(env, _episode(env, q)).center[:, foot, :2]
+    center = trace_feet(env.task, _episode(env, q)).center[:, foot, :2]
     q[:, 0] += radius * pitch - (center[:, 0] - center[0, 0])
     impulses = np.zeros((100, int(env.model.header.nk), 3))
     impulses[:, foot, 2] = 1.0

@@ -13,13 +13,16 @@ from gymnasium.envs.registration import load_env_creator
 
 from dynenvs.agents.evaluation.acting import Acting
 from dynenvs.agents.evaluation.options import no_option
-from dynenvs.agents.experts.common.controller import Policy
+from dynenvs.agents.experts.common.controller import Action, Policy
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.codes import END_WORDS
 from dynenvs.envs.core.limit import NO_LIMIT
 from dynenvs.envs.core.vector import DynVectorEnv
+from dynenvs.envs.core.worlds import Worlds
 from dynenvs.memory.layout import Floats
 from dynenvs.registration import MUJOCO
+
+LAST = ("command", "target", "residual", "degraded", "failed")  # of `info`, at an episode's end
 
 
 class Episode(NamedTuple):
@@ -43,6 +46,52 @@ class Episode(NamedTuple):
     def steps(self) -> int:
         """Control steps."""
         return len(self.q)
+
+
+class Record:
+    """Arrays of a batch of episodes, one entry a world and a control step."""
+
+    def __init__(self, worlds: Worlds, limit: int) -> None:
+        n, model = len(worlds.states), worlds.task.model
+        self.worlds = worlds
+        self.start = self.worlds.states["q"].copy()
+        self.q = np.empty((n, limit, model.nq))
+        self.impulses = np.empty((n, limit, int(model.header.nk), 3))
+        self.actions = np.empty((n, limit, model.nu))
+        self.rewards = np.empty((n, limit))
+        self.steps = np.full(n, limit)
+        self.ends: list[str] = ["stopped"] * n
+        self.fell = np.zeros(n, np.bool_)
+        self.last: list[dict[str, Any]] = [{} for _ in range(n)]
+
+    def add(self, step: int, actions: Action, rewards: Floats | float) -> None:
+        """What every world did in a control step."""
+        rows = self.worlds.states
+        self.q[:, step], self.impulses[:, step] = rows["q"], rows["memory"]["impulse"]
+        self.actions[:, step], self.rewards[:, step] = actions, rewards
+
+    def close(self, world: int, steps: int, end: str, fell: bool, info: dict[str, Any]) -> None:
+        """A world's episode is over; info: what it said last of this world."""
+        self.steps[world], self.ends[world], self.fell[world] = steps, end, fell
+        self.last[world] = {name: np.copy(info[name]) for name in LAST if name in info}
+
+    def episode(self, world: int, simulating: float) -> Episode:
+        """One world's episode."""
+        steps, last = int(self.steps[world]), self.last[world]
+        return Episode(
+            start=self.start[world],
+            q=self.q[world, :steps],
+            impulses=self.impulses[world, :steps],
+            actions=np.clip(self.actions[world, :steps], -1.0, 1.0),
+            rewards=self.rewards[world, :steps],
+            command=last.get("command", last.get("target", np.nan)),
+            end=self.ends[world],
+            fell=bool(self.fell[world]),
+            residual=float(last["residual"]),
+            degraded=int(last["degraded"]),
+            failed=int(last["failed"]),
+            simulating=simulating * steps / max(int(self.steps.sum()), 1),
+        )
 
 
 def make(env_id: str, **options: Any) -> DynEnv:
@@ -113,13 +162,7 @@ def run_episode(
     limit = step_limit(env, max_steps)
     options = None if command is None else {"command": command}
     observation, info = env.reset(seed=seed, options=options)
-    row = env.worlds.states[0]
-    start = row["q"].copy()
-    q = np.empty((limit, env.model.nq))
-    impulses = np.empty((limit, int(env.model.header.nk), 3))
-    actions = np.empty((limit, env.model.nu))
-    rewards = np.empty(limit)
-    live_q, live_impulses = row["q"], row["memory"]["impulse"]
+    record = Record(env.worlds, limit)
     step, simulating, fell, over = 0, 0.0, False, False
     going = after_step is None or after_step(step)
     acting = Acting(policy)
@@ -128,24 +171,11 @@ def run_episode(
         begin = time.perf_counter()
         observation, reward, fell, truncated, info = env.step(action)
         simulating += time.perf_counter() - begin
-        q[step], impulses[step], rewards[step] = live_q, live_impulses, reward
-        actions[step] = action
+        record.add(step, action, reward)
         step += 1
         over = fell or truncated
         acting.note(over)
         going = after_step is None or after_step(step)
-    np.clip(actions, -1.0, 1.0, out=actions)
-    return Episode(
-        start=start,
-        q=q[:step],
-        impulses=impulses[:step],
-        actions=actions[:step],
-        rewards=rewards[:step],
-        command=info.get("command", info.get("target", np.nan)),
-        end=END_WORDS[env.worlds.ends[0]] if over else "stopped",
-        fell=fell,
-        residual=float(info["residual"]),
-        degraded=int(info["degraded"]),
-        failed=int(info["failed"]),
-        simulating=simulating,
-    )
+    end = END_WORDS[env.worlds.ends[0]] if over else "stopped"
+    record.close(0, step, end, fell, info)
+    return record.episode(0, simulating)

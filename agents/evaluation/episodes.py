@@ -6,69 +6,13 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-import gymnasium as gym
 import numpy as np
 
 from dynenvs.agents.evaluation.acting import Acting
-from dynenvs.agents.evaluation.episode import Episode, step_limit
-from dynenvs.agents.experts.common.controller import Action, Policy
+from dynenvs.agents.evaluation.episode import LAST, Episode, Record, step_limit
+from dynenvs.agents.experts.common.controller import Policy
 from dynenvs.envs.core.codes import END_WORDS
 from dynenvs.envs.core.vector import DynVectorEnv
-from dynenvs.memory.layout import Floats
-
-
-class _Record:
-    """Arrays of a batch of episodes, one entry a world and a control step."""
-
-    def __init__(self, env: DynVectorEnv, limit: int) -> None:
-        n, model = env.num_envs, env.task.model
-        self.worlds = env.worlds
-        self.start = self.worlds.states["q"].copy()
-        self.q = np.empty((n, limit, model.nq))
-        self.impulses = np.empty((n, limit, int(model.header.nk), 3))
-        self.actions = np.empty((n, limit, model.nu))
-        self.rewards = np.empty((n, limit))
-        self.steps = np.full(n, limit)
-        self.ends: list[str] = ["stopped"] * n
-        self.fell = np.zeros(n, np.bool_)
-        self.last: list[dict[str, Any]] = [{} for _ in range(n)]
-
-    def add(self, step: int, actions: Action, rewards: Floats) -> None:
-        """What every world did in a control step."""
-        rows = self.worlds.states
-        self.q[:, step], self.impulses[:, step] = rows["q"], rows["memory"]["impulse"]
-        self.actions[:, step], self.rewards[:, step] = actions, rewards
-
-    def close(self, world: int, steps: int, end: str, fell: bool, info: dict[str, Any]) -> None:
-        """A world's episode is over."""
-        self.steps[world], self.ends[world], self.fell[world] = steps, end, fell
-        names = ("command", "target", "residual", "degraded", "failed")
-        self.last[world] = {name: np.copy(info[name][world]) for name in names if name in info}
-
-    def episode(self, world: int, simulating: float) -> Episode:
-        """One world's episode."""
-        steps, last = int(self.steps[world]), self.last[world]
-        return Episode(
-            start=self.start[world],
-            q=self.q[world, :steps],
-            impulses=self.impulses[world, :steps],
-            actions=np.clip(self.actions[world, :steps], -1.0, 1.0),
-            rewards=self.rewards[world, :steps],
-            command=last.get("command", last.get("target", np.nan)),
-            end=self.ends[world],
-            fell=bool(self.fell[world]),
-            residual=float(last["residual"]),
-            degraded=int(last["degraded"]),
-            failed=int(last["failed"]),
-            simulating=simulating * steps / max(int(self.steps.sum()), 1),
-        )
-
-
-def make_batch(env_id: str, count: int, **options: Any) -> DynVectorEnv:
-    """So many worlds of an environment, without wrappers."""
-    env = gym.make_vec(env_id, num_envs=count, **options).unwrapped
-    assert isinstance(env, DynVectorEnv)
-    return env
 
 
 def run_episodes(
@@ -95,7 +39,7 @@ def run_episodes(
     observations, info = env.reset(
         seed=seed, options=None if command is None else {"command": command}
     )
-    record = _Record(env, limit)
+    record = Record(env.worlds, limit)
     going = np.ones(env.num_envs, np.bool_)
     simulating, acting = 0.0, Acting(policy, env.num_envs)
     for step in range(limit):
@@ -108,11 +52,16 @@ def run_episodes(
         ended = going & (terminated | truncated)
         for world in np.flatnonzero(ended).tolist():
             end = END_WORDS[env.worlds.ends[world]]
-            record.close(world, step + 1, end, bool(terminated[world]), info)
+            record.close(world, step + 1, end, bool(terminated[world]), _of(info, world))
         going &= ~ended
         if not going.any():
             break
     for world in np.flatnonzero(going).tolist():
-        record.close(world, limit, "stopped", False, info)
+        record.close(world, limit, "stopped", False, _of(info, world))
     for world in range(env.num_envs):
         yield record.episode(world, simulating)
+
+
+def _of(infos: dict[str, Any], world: int) -> dict[str, Any]:
+    """What `info` says of one world, as far as an episode keeps it."""
+    return {name: infos[name][world] for name in LAST if name in infos}

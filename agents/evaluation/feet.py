@@ -1,17 +1,24 @@
-"""Where a robot's contact features were, step by step, and how far they crept over the ground."""
+"""Where a robot's contact features were, step by step, and the footsteps that follow from it."""
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dynenvs.agents.evaluation.episode import Episode
 from dynenvs.contact.detection.detect import measure_gaps
 from dynenvs.jit.compiled import entry
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Floats, Ints, Matrices, Matrix, WorkView, open_work
 from dynenvs.model.model import Model
+
+LIFTED = 1e-3  # a foot that rises less between two loads never left the ground [m]
 
 
 class Feet(NamedTuple):
@@ -85,3 +92,79 @@ def crept(feet: Feet, f: int, radius: float) -> Floats:
     vector = 0.5 * twice * (angle / np.maximum(sine, 1e-300))[:, None]
     rolled = np.cross(vector, [0.0, 0.0, radius])
     return np.concatenate([np.zeros((1, 3)), np.cumsum(np.diff(center, axis=0) - rolled, axis=0)])
+
+
+def stances(loaded: NDArray[np.bool_], lowest: NDArray[np.float64]) -> Iterator[tuple[int, int]]:
+    """First and last loaded step of each stance of one foot.
+
+    Loads between which the foot never rose above LIFTED belong to one stance: a foot that creeps
+    in tiny hops is found out.
+
+    Args:
+        loaded: whether the foot carried load, at the end of each step, shape (steps,).
+        lowest: height of its lowest point [m], shape (steps,).
+    """
+    steps = np.flatnonzero(loaded)
+    if len(steps) == 0:
+        return
+    first = last = int(steps[0])
+    for at in map(int, steps[1:]):
+        if at > last + 1 and float(lowest[last + 1 : at].max()) > LIFTED:
+            yield first, last
+            first = at
+        last = at
+    yield first, last
+
+
+class Footwork(NamedTuple):
+    """What the feet of a walker did in an episode."""
+
+    slip: float  # largest of a standing foot from touchdown to lift-off [m]; NaN without a stance
+    clearance: float  # least, over the swings, of a swing's greatest height [m]; NaN without one
+    swings: int  # from lift-off to touchdown
+    penetration: float  # deepest of any contact feature, at the end of a control step [m]
+    landings: list[int]  # control steps in which feet touched down
+    standing: NDArray[np.int64]  # number of feet that carried load, shape (steps,)
+
+
+def footwork(task: Any, episode: Episode) -> Footwork:
+    """Follow the feet of a walker's recorded episode.
+
+    Each point of a foot is followed on its own; a foot swings when none of them carries load.  Its
+    height is its distance from the ground, whatever its shape.
+
+    Args:
+        task: the walker's.
+        episode: what it did.
+    """
+    feet = trace_feet(task, episode)
+    loaded = np.asarray(episode.impulses[:, :, 2] > 0.0)
+    slips, heights, landings = [], [], []
+    standing = np.zeros(episode.steps, np.int64)
+    for leg in range(len(task.legs)):
+        own = np.flatnonzero(task.foot_of_feature == leg)
+        for f in map(int, own):
+            path = crept(feet, f, radius(task.robot, f))
+            for first, last in stances(loaded[:, f], feet.gap[:, f]):
+                way = path[first : last + 1] - path[first]
+                slips.append(float(np.hypot(way[:, 0], way[:, 1]).max()))
+        lowest, stands = feet.gap[:, own].min(axis=1), loaded[:, own].any(axis=1)
+        found = list(stances(stands, lowest))
+        for (_, lift_off), (touchdown, _) in pairwise(found):
+            heights.append(float(lowest[lift_off + 1 : touchdown].max()))
+        landings += [first for first, _ in found]
+        standing += stands
+    return Footwork(
+        max(slips, default=math.nan),
+        min(heights, default=math.nan),
+        len(heights),
+        max(0.0, -float(feet.gap.min(initial=0.0))),
+        landings,
+        standing,
+    )
+
+
+def trace_feet(task: Any, episode: Episode) -> Feet:
+    """Where a robot's contact features were in an episode; kinematics only."""
+    robot = task.robot
+    return trace(robot, np.ascontiguousarray(episode.q[:, : robot.nq]))

@@ -3,100 +3,71 @@
 from __future__ import annotations
 
 import math
-from functools import partial
-from itertools import pairwise
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
 from dynenvs.agents.evaluation.episode import Episode
-from dynenvs.agents.evaluation.feet import Feet, crept, radius, trace
-from dynenvs.agents.evaluation.footsteps import stances, worst_row
+from dynenvs.agents.evaluation.feet import footwork
+from dynenvs.agents.evaluation.outcome import Outcome, Row, outcome_of, worst_of
 from dynenvs.envs.legged.shells import LeggedRobot, LeggedVectorEnv
 from dynenvs.memory.layout import Floats
 
 SETTLING = 2.0  # time from which on mean speeds are taken [s]
 BEFORE, AFTER = 1, 3  # control steps about a touchdown in which torques may jump
+ROWS = (
+    Row("speed error, m/s", "speed_error", "{:.4f}"),
+    Row("turning error, rad/s", "turn_error", "{:.4f}"),
+    Row("stance slip, mm", "slip", "{:.4f}", 1e3),
+    Row("swing clearance, mm", "clearance", "{:.1f}", 1e3, -1),
+    Row("swings", "swings", "{:.0f}", sign=-1),
+    Row("tilt, rad", "tilt", "{:.3f}"),
+    Row("torque change p99 away from touchdowns, %", "torque_change", "{:.2f}", 100),
+    Row("torque change p99, %", "torque_change_all", "{:.2f}", 100),
+    Row("largest torque, % of limit", "torque", "{:.0f}", 100),
+)
 
 
-class Trot(NamedTuple):
-    """What one episode of a robot with a free base was like."""
+@dataclass(frozen=True, kw_only=True)
+class Trot(Outcome):
+    """What one episode of a robot with a free base was like; its feet as `Footwork` says."""
 
-    steps: int  # control steps alive
-    end: str  # why it ended
-    fell: bool
     distance: float  # of the base over ground, along its path [m]
     speed_error: float  # of the mean velocity in the heading, after SETTLING [m/s]
     turn_error: float  # of the mean turning speed [rad/s]
-    slip: float  # largest of a standing foot from touchdown to lift-off [m]; NaN without a stance
-    clearance: float  # least, over the swings, of a swing's greatest height [m]; NaN without one
-    swings: int  # from lift-off to touchdown
+    slip: float  # [m]
+    clearance: float  # [m]
+    swings: int
     tilt: float  # greatest of the base [rad]
-    penetration: float  # deepest of any contact feature, at the end of a control step [m]
-    degraded: int
-    failed: int
-    residual: float
+    penetration: float  # [m]
     torque_change: float  # 99th percentile over effort limit, all joints, away from touchdowns
     torque_change_all: float  # the same with touchdowns
     torque: float  # largest over effort limit
-    returned: float  # sum of rewards
-    simulating: float  # wall-clock time in `env.step` [s]
-
-
-def trace_feet(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Feet:
-    """Where the contact features were; kinematics only."""
-    robot = env.task.robot
-    return trace(robot, np.ascontiguousarray(episode.q[:, : robot.nq]))
 
 
 def measure_trot(env: LeggedRobot | LeggedVectorEnv, episode: Episode) -> Trot:
-    """Measure a recorded episode of `env`.
-
-    Each point of a foot is followed on its own; a foot swings when none of them carries load.  Its
-    height is its distance from the ground, whatever its shape.
-    """
-    feet = trace_feet(env, episode)
-    loaded = np.asarray(episode.impulses[:, :, 2] > 0.0)
-    slips, heights, landings = [], [], []
-    for leg in range(len(env.task.legs)):
-        own = np.flatnonzero(env.task.foot_of_feature == leg)
-        for f in map(int, own):
-            path = crept(feet, f, radius(env.task.robot, f))
-            for first, last in stances(loaded[:, f], feet.gap[:, f]):
-                way = path[first : last + 1] - path[first]
-                slips.append(float(np.hypot(way[:, 0], way[:, 1]).max()))
-        lowest = feet.gap[:, own].min(axis=1)
-        found = list(stances(np.any(loaded[:, own], axis=1), lowest))
-        for (_, lift_off), (touchdown, _) in pairwise(found):
-            heights.append(float(lowest[lift_off + 1 : touchdown].max()))
-        landings += [first for first, _ in found]
+    """Measure a recorded episode of `env`."""
+    feet = footwork(env.task, episode)
     change = np.abs(np.diff(episode.actions, axis=0)) if episode.steps > 1 else np.zeros((1, 1))
-    quiet = change[_away(landings, len(change))]
+    quiet = change[_away(feet.landings, len(change))]
     speeds = _mean_velocity(episode, round(SETTLING / env.task.dt), env.task.dt)
     error = speeds - np.asarray(episode.command)
     steps = np.diff(np.vstack([episode.start[:2], episode.q[:, :2]]), axis=0)
     return Trot(
-        steps=episode.steps,
-        end=episode.end,
-        fell=episode.fell,
+        **outcome_of(episode),
         distance=float(np.hypot(*steps.T).sum()),
         speed_error=float(np.hypot(error[0], error[1])),
         turn_error=float(abs(error[2])),
-        slip=max(slips, default=math.nan),
-        clearance=min(heights, default=math.nan),
-        swings=len(heights),
+        slip=feet.slip,
+        clearance=feet.clearance,
+        swings=feet.swings,
         tilt=float(np.arccos(1.0 - 2.0 * (episode.q[:, 4:6] ** 2).sum(axis=1).max())),
-        penetration=max(0.0, -float(feet.gap.min(initial=0.0))),
-        degraded=episode.degraded,
-        failed=episode.failed,
-        residual=episode.residual,
+        penetration=feet.penetration,
         torque_change=float(np.percentile(quiet, 99)) if len(quiet) else math.nan,
         torque_change_all=float(np.percentile(change, 99)),
         torque=float(np.abs(episode.actions).max()),
-        returned=float(episode.rewards.sum()),
-        simulating=episode.simulating,
     )
 
 
@@ -124,32 +95,6 @@ def _mean_velocity(episode: Episode, settled: int, dt: float) -> Floats:
 
 
 def trot_summary(trots: list[Trot], dt: float) -> Table:
-    """The worst figures over many episodes, each with the seed it came from.
-
-    Args:
-        trots: one a seed, counted from 0.
-        dt: control period [s].
-    """
-    table = Table("reading", "worst", "seed", "mean")
-    row = partial(worst_row, table)
+    """The worst figures over many episodes, one a seed; dt: control period [s]."""
     alive = sum(trot.end == "time limit" for trot in trots)
-    table.add_row("reached the time limit", f"{alive} of {len(trots)}", "", "")
-    row("steps", [t.steps for t in trots], "{:.0f}", sign=-1)
-    row("speed error, m/s", [t.speed_error for t in trots], "{:.4f}")
-    row("turning error, rad/s", [t.turn_error for t in trots], "{:.4f}")
-    row("stance slip, mm", [t.slip for t in trots], "{:.4f}", 1e3)
-    row("swing clearance, mm", [t.clearance for t in trots], "{:.1f}", 1e3, -1)
-    row("swings", [t.swings for t in trots], "{:.0f}", sign=-1)
-    row("tilt, rad", [t.tilt for t in trots], "{:.3f}")
-    row(
-        "torque change p99 away from touchdowns, %", [t.torque_change for t in trots], "{:.2f}", 100
-    )
-    row("torque change p99, %", [t.torque_change_all for t in trots], "{:.2f}", 100)
-    row("largest torque, % of limit", [t.torque for t in trots], "{:.0f}", 100)
-    row("penetration, m", [t.penetration for t in trots], "{:.1e}")
-    row("LCP residual", [t.residual for t in trots], "{:.1e}")
-    row("degraded solves", [t.degraded for t in trots], "{:.0f}")
-    row("failed solves", [t.failed for t in trots], "{:.0f}")
-    row("return", [t.returned for t in trots], "{:.1f}", sign=-1)
-    row("simulated s per s", [t.steps * dt / t.simulating for t in trots], "{:.0f}", sign=-1)
-    return table
+    return worst_of(trots, dt, ROWS, "reached the time limit", alive)

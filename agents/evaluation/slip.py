@@ -7,8 +7,7 @@ import math
 import numpy as np
 
 from dynenvs.agents.evaluation.episode import step_limit
-from dynenvs.agents.evaluation.feet import crept, radius, trace
-from dynenvs.agents.evaluation.footsteps import stances
+from dynenvs.agents.evaluation.feet import crept, radius, stances, trace
 from dynenvs.envs.core.vector import DynVectorEnv
 
 
