@@ -7,6 +7,7 @@ from pathlib import Path
 import dynenvs
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+sys.path.append(str(Path(__file__).parents[1]))  # where `studies` is
 # Notebooks run in this Python, whatever else the machine offers, and so do the commands they call.
 os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])

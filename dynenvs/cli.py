@@ -48,13 +48,7 @@ app = typer.Typer(
 )
 for _command in (data.collect, data.replay, data.export, data.starts):
     app.command()(_command)
-for _command in (
-    learn.clone,
-    learn.train,
-    learn.evaluate,
-    learn.export_policy,
-    learn.results,
-):
+for _command in (learn.clone, learn.train, learn.evaluate, learn.export_policy):
     app.command()(_command)
 
 

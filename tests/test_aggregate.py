@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynenvs.agents.learn.aggregate import middle
+from studies.aggregate import middle
 
 
 def test_the_middle_half_counts() -> None:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dynenvs.agents.learn import results as results_page
 from dynenvs.registration import ENVIRONMENTS
+from studies import results as results_page
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results"
@@ -121,7 +121,7 @@ def test_the_page_of_results_is_of_the_logs(
     page = tmp_path / "results.md"
     results_page.write_page(RESULTS, page)
     wanted = (ROOT / "docs/results.md").read_text(encoding="utf-8")
-    assert page.read_text(encoding="utf-8") == wanted, "run `dynenvs results`"
+    assert page.read_text(encoding="utf-8") == wanted, "run `python -m studies.results`"
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)

@@ -42,6 +42,6 @@ def test_training_and_cloning_need_no_minari() -> None:
     program = """
 import sys
 sys.modules["minari"] = sys.modules["h5py"] = None  # as if they were not there
-from dynenvs.agents.learn import clone, export_policy, results, sweep, train
+from dynenvs.agents.learn import clone, export_policy, sweep, train
 """
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -248,7 +248,7 @@ def test_the_page_of_results_is_made_from_logs(tmp_path: Path) -> None:
     """Rows for references and runs, seeds together, a plot, notes; a broken log is named."""
     pytest.importorskip("matplotlib")
     from dynenvs.agents.learn.machine import machine
-    from dynenvs.agents.learn.results import write_page
+    from studies.results import write_page
 
     folder, page = tmp_path / "results", tmp_path / "docs" / "results.md"
     folder.mkdir()

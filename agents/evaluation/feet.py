@@ -148,7 +148,7 @@ def footwork(task: Any, episode: Episode) -> Footwork:
             for first, last in stances(loaded[:, f], feet.gap[:, f]):
                 way = path[first : last + 1] - path[first]
                 slips.append(float(np.hypot(way[:, 0], way[:, 1]).max()))
-        lowest, stands = feet.gap[:, own].min(axis=1), loaded[:, own].any(axis=1)
+        lowest, stands = feet.gap[:, own].min(axis=1), np.any(loaded[:, own], axis=1)
         found = list(stances(stands, lowest))
         for (_, lift_off), (touchdown, _) in pairwise(found):
             heights.append(float(lowest[lift_off + 1 : touchdown].max()))

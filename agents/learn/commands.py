@@ -1,4 +1,4 @@
-"""The commands about policies: `evaluate`, `clone`, `train`, `export-policy`, `results`."""
+"""The commands about policies: `evaluate`, `clone`, `train`, `export-policy`."""
 
 from __future__ import annotations
 
@@ -405,16 +405,3 @@ def export_policy(
 
         path = export_tensors(policy, out, env_id, **chosen)
         print(f"{path}: the policy's actions to the bit; dynenvs.agents.load_policy loads it")
-
-
-@told_plainly
-def results(
-    logs: Annotated[Path, typer.Argument(help="Folder of run logs, *.json.")] = Path("results"),
-    page: Annotated[Path, typer.Option(help="Page to write, with plots beside it.")] = Path(
-        "docs/results.md"
-    ),
-) -> None:
-    """Remake the page of results from saved run logs."""
-    from dynenvs.agents.learn.results import write_page
-
-    print(f"{page}: {write_page(logs, page)} runs")

@@ -16,8 +16,8 @@ from safetensors import safe_open
 from dynenvs.agents.evaluation.actors import digest
 from dynenvs.agents.evaluation.options import spoken
 from dynenvs.agents.files import shipped, shipped_file
-from dynenvs.agents.learn.results import NAMES, read_log, run_name
 from dynenvs.agents.names import short_name
+from studies.results import NAMES, read_log, run_name
 
 Log = dict[str, Any]
 

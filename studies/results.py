@@ -1,4 +1,4 @@
-"""`dynenvs results`: a page of tables and learning curves from saved run logs.
+"""A page of tables and learning curves from saved run logs.
 
 A folder of logs holds what `evaluate --json`, `clone` and `train` wrote, under any names, and notes
 (as results/notes.md), the words that follow the tables.
@@ -6,6 +6,7 @@ A folder of logs holds what `evaluate --json`, `clone` and `train` wrote, under 
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 from collections import defaultdict
@@ -16,11 +17,11 @@ import numpy as np
 
 from dynenvs.agents.evaluation.options import spoken
 from dynenvs.agents.files import SUFFIX
-from dynenvs.agents.learn.aggregate import middle
 from dynenvs.agents.learn.starts import FILE_KIND
 from dynenvs.files import written_whole
 from dynenvs.memory.layout import Floats
 from dynenvs.registration import ENVIRONMENTS
+from studies.aggregate import middle
 
 Logs = list[dict[str, Any]]
 
@@ -43,8 +44,8 @@ COLUMNS = (
 HEAD = """\
 # Results
 
-Written by `dynenvs results` from the logs in `results/`; `dynenvs evaluate`, `clone` and `train`
-make them.
+Written by `python -m studies.results` from the logs in `results/`; `dynenvs evaluate`, `clone` and
+`train` make them.
 
 The score is (R - R_standing) / (R_expert - R_standing), of mean returns over 100 episodes of fixed
 seeds that no training begins with: 0 for standing still (the pendulum: for hanging), 1
@@ -305,3 +306,20 @@ def _curves(runs: Logs, key: str) -> tuple[Floats, Floats]:
     x = np.unique(np.concatenate([places for places, _ in known]))
     scores = [np.interp(x, places, own, left=np.nan) for places, own in known]
     return x, np.array(scores)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Remake the page of results from saved run logs."""
+    parser = argparse.ArgumentParser(prog="python -m studies.results", description=main.__doc__)
+    folder, page = Path("results"), Path("docs/results.md")
+    parser.add_argument("logs", nargs="?", type=Path, default=folder, help="folder of run logs")
+    parser.add_argument("--page", type=Path, default=page, help="page to write, plots beside it")
+    options = parser.parse_args(arguments)
+    try:
+        print(f"{options.page}: {write_page(options.logs, options.page)} runs")
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+
+
+if __name__ == "__main__":
+    main()
