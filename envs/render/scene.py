@@ -85,7 +85,6 @@ class Scene:
         floor: the highest level one among them, or None.
         weight: of the heaviest robot or free body [N]; where nothing falls, what it would be on
             the earth.
-        extent: height of the robot, or of all that it can sweep if hinged on the world [m].
         unit: length of what would be a metre if the scene were of a robot's size [m].
     """
 
@@ -103,7 +102,6 @@ class Scene:
         self.floor = max(level, key=lambda h: float(h.position[2]), default=None)
         self._solids = list(_solids(model, POINT_RADIUS * unit))
         self._joints = list(_joints(model, self._solids, POINT_RADIUS * unit))
-        self.extent = _extent(model, self._solids)
         self._solids += _mounts(model, self._joints)
 
     def solids(self, frame: Frame) -> list[Solid]:
@@ -245,28 +243,3 @@ def _mounts(model: Model, joints: list[Solid]) -> Iterator[Solid]:
             radius = joint.radius / JOINT_RADIUS
             behind = np.array([0.0, 0.005, 0.0])  # just enough to be painted first
             yield Solid(0, (pivot + behind)[None], 2.4 * radius, palette.LEAF)
-
-
-def _extent(model: Model, solids: list[Solid]) -> float:
-    """Height of the robot in its neutral pose, or of all it can sweep if hinged on the world [m].
-
-    A long robot counts as higher than it is, so that it does not fill the picture.  In the
-    neutral pose a joint is where its frame is: no kinematics needed.
-    """
-    R, p = [np.eye(3)], [np.zeros(3)]
-    for body in model.bodies[1:]:
-        R.append(R[body.parent] @ body.rotation)
-        p.append(p[body.parent] + R[body.parent] @ body.position)
-    moving = [solid for solid in solids if solid.body]
-    if not moving:
-        return 1.0
-    cores = [(solid.core @ R[solid.body].T + p[solid.body], solid.radius) for solid in moving]
-    first = moving[0].body
-    if _hinged_to_world(model, first):
-        return 2.0 * max(
-            float(np.linalg.norm((core - p[first])[:, [0, 2]], axis=1).max()) + radius
-            for core, radius in cores
-        )
-    low = np.min([core.min(axis=0) - radius for core, radius in cores], axis=0)
-    high = np.max([core.max(axis=0) + radius for core, radius in cores], axis=0)
-    return float(max(high[2] - low[2], 1.2 * (high[0] - low[0])))

@@ -23,8 +23,6 @@ Mode = Literal["human", "rgb_array"]
 MODES: tuple[str, ...] = get_args(Mode)
 SHAPES = ("visual", "collision")
 
-ROOM = 1.45  # height of the view, in heights of a robot that stands on a floor
-SWEEP_ROOM = 1.22  # the same for all that a robot can sweep
 FORCE_LENGTH = 0.24  # arrow of one robot's weight, as a share of the view's height
 PAUSED_RATE = 30  # pictures a second while time stands still
 
@@ -40,10 +38,7 @@ class Renderer:
         width, height: of the picture [px].
         fps: pictures a second that "human" is paced to [1/s].
         title: at the top right and of the window.
-        view_height: height of the picture (in perspective, at the robot) [m]; to suit the robot
-            if None.
-        follow: the camera goes with the focus; if not, it stays at the first frame's focus.
-        force_scale: length of contact-force arrows [m/N]; by the robot's weight if None.
+        view_height: height of the picture (in perspective, at the robot) [m].
         perspective: whether to draw in perspective; by the model if None.
         shapes: what bodies are drawn as in perspective: "visual", their visual meshes where they
             have some, or "collision", the shapes that touch.
@@ -68,9 +63,7 @@ class Renderer:
         height: int = 540,
         fps: float = 50.0,
         title: str = "",
-        view_height: float | None = None,
-        follow: bool = True,
-        force_scale: float | None = None,
+        view_height: float,
         perspective: bool | None = None,
         shapes: str = "visual",
         hooks: Hooks | None = None,
@@ -79,17 +72,12 @@ class Renderer:
             raise ValueError(f"unknown render mode {mode!r}; choose from: {', '.join(MODES)}")
         choice(shapes, "shapes", SHAPES)
         width, height = picture_side(width, "width"), picture_side(height, "height")
-        if view_height is not None and not view_height > 0:
+        if not view_height > 0:
             raise ValueError(f"view_height must be positive [m], got {view_height}")
-        self.mode, self.fps, self.follow = mode, float(fps), follow
+        self.mode, self.fps = mode, float(fps)
         self.closed = False
-        self.scene = Scene(model, unit_of(view_height) if view_height else 1.0)
-        room = ROOM if self.scene.floor else SWEEP_ROOM
-        self.view_height = view_height or room * self.scene.extent
-        if force_scale is None:
-            force_scale = FORCE_LENGTH * self.view_height / max(self.scene.weight, 1e-9)
-        self.force_scale = float(force_scale)
-        self._home: NDArray[np.float64] | None = None
+        self.scene, self.view_height = Scene(model, unit_of(view_height)), view_height
+        self.force_scale = FORCE_LENGTH * view_height / max(self.scene.weight, 1e-9)  # [m/N]
         self._canvas = np.zeros((height, width, 3), np.uint8)
         self._surface = pygame.image.frombuffer(self._canvas.data, (width, height), "RGB")
         self._painter = Painter(self._canvas, line=max(1.4 * height / 540, 0.6))
@@ -138,9 +126,7 @@ class Renderer:
     # The picture, back to front
 
     def _paint(self, frame: Frame) -> None:
-        if self._home is None:
-            self._home = np.array(frame.focus, float)
-        self.view.paint(frame, np.asarray(frame.focus, float) if self.follow else self._home)
+        self.view.paint(frame, np.asarray(frame.focus, float))
         for point, force in zip(frame.contact_points, frame.contact_forces, strict=True):
             self._arrow(np.asarray(point, float), np.asarray(force, float))
         self._hud.readings(frame.readings, frame.speed)
