@@ -19,7 +19,7 @@ from dynenvs.agents.files import check_writable
 from dynenvs.agents.learn import commands
 from dynenvs.files import folders_above, written_whole
 
-LEARNING = ("collect", "replay", "export", "clone", "train", "evaluate", "export-policy", "results")
+LEARNING = ("collect", "replay", "export", "clone", "train", "evaluate", "export-policy")
 COMMANDS = ("demo", "view", "list", *LEARNING)
 
 

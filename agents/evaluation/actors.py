@@ -6,28 +6,28 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
+import gymnasium as gym
 import numpy as np
 
 from dynenvs.agents.experts.common.controller import Action, Policy
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.experts.standing import StandingController
 from dynenvs.agents.files import SUFFIX, shipped, shipped_file
-from dynenvs.agents.names import did_you_mean
-from dynenvs.envs.core.base import DynEnv
-from dynenvs.envs.core.vector import DynVectorEnv
+from dynenvs.agents.names import did_you_mean, short_name
 from dynenvs.memory.layout import Floats
+from dynenvs.registration import MUJOCO
 
 NAMES = ("expert", "random", "standing")
 
 
-def actor(what: str, env: DynEnv | DynVectorEnv, env_id: str) -> Policy | None:
+def actor(what: str, env: Any, env_id: str) -> Policy | None:
     """The policy that a word or a file means; None for uniform random actions.
 
     Args:
         what: "expert", "random", "standing", the name of a policy that ships with the package
             (`shipped`), a .safetensors file, or a stable-baselines3 zip: that unpickles parts of
             it, and so runs whatever code stands there.
-        env: where it will act.
+        env: where it will act, of one world or of many, without wrappers.
         env_id: the environment's id.
 
     Raises:
@@ -36,17 +36,19 @@ def actor(what: str, env: DynEnv | DynVectorEnv, env_id: str) -> Policy | None:
     """
     if what == "random":
         return None
-    if what == "expert":
+    without = env_id in MUJOCO  # an expert, and a pose to stand in
+    if what == "expert" and not without:
         return reference_controller(env)
-    if what == "standing":
+    if what == "standing" and not without:
         return StandingController(env)
     path = policy_file(env_id, what)
     if path is None:
         if what.endswith((".zip", SUFFIX)):
             raise FileNotFoundError(f"there is no file {what!r}")
-        known = (*NAMES, *shipped(env_id))
+        known = ("random",) if without else (*NAMES, *shipped(env_id))
+        lacks = f"{short_name(env_id)} has no agent" if without else "unknown agent"
         raise ValueError(
-            f"unknown agent {what!r}; choose from: {', '.join(known)}, or a file (zip, "
+            f"{lacks} {what!r}; choose from: {', '.join(known)}, or a file (zip, "
             f"safetensors){did_you_mean(what, known)}"
         )
     from dynenvs.agents.policy_file import load_model
@@ -57,16 +59,16 @@ def actor(what: str, env: DynEnv | DynVectorEnv, env_id: str) -> Policy | None:
 
 
 class Chance:
-    """Uniform random actions, for one environment or a batch.
+    """Uniform random actions within the motors' ranges.
 
     Args:
-        env: where it acts.
-        seed: of its random numbers.
+        space: of one world's actions.
+        seeds: of the random numbers, one a world.
     """
 
-    def __init__(self, env: DynEnv | DynVectorEnv, seed: int) -> None:
-        self.size = env.task.model.nu
-        self.generator = np.random.default_rng(seed)
+    def __init__(self, space: gym.spaces.Box, seeds: range) -> None:
+        self._space = space
+        self._generators = [np.random.default_rng(seed) for seed in seeds]
 
     def predict(
         self,
@@ -75,9 +77,10 @@ class Chance:
         episode_start: Any = None,
         deterministic: bool = True,
     ) -> tuple[Action, Any]:
-        """Actions, shape (nu,) or (n, nu)."""
-        shape = (*np.shape(observation)[:-1], self.size)
-        return self.generator.uniform(-1.0, 1.0, shape).astype(np.float32), state
+        """Actions, shape (nu,) for a single observation, else (n, nu)."""
+        low, high = self._space.low, self._space.high
+        drawn = np.array([one.uniform(low, high) for one in self._generators], np.float32)
+        return (drawn if np.ndim(observation) > 1 else drawn[0]), state
 
 
 def policy_file(env_id: str, what: str) -> Path | None:

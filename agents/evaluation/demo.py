@@ -70,7 +70,7 @@ def play(
         return
     env = make(env_id, **options, **(FILM_SIZE if file else {}))
     step_limit(env)  # an episode that never ends is refused before a window opens
-    policy = actor(agent, env, env_id) or Chance(env, seed)
+    policy = actor(agent, env, env_id) or Chance(env.action_space, range(seed, seed + 1))
     every = max(1, round(FRAME_TIME / env.dt))  # control steps a picture
     renderer = open_renderer(env, "rgb_array" if file else "human", fps=1.0 / (every * env.dt))
     try:

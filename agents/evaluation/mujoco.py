@@ -11,66 +11,16 @@ from rich.console import Console
 from rich.table import Table
 
 from dynenvs.agents.evaluation.acting import Acting
+from dynenvs.agents.evaluation.actors import Chance, actor
 from dynenvs.agents.evaluation.evaluation import Evaluation, torque_change
 from dynenvs.agents.evaluation.film import FILM_SIZE, FRAME_TIME, Film
 from dynenvs.agents.evaluation.options import check_options
-from dynenvs.agents.experts.common.controller import Action, Policy
-from dynenvs.agents.files import SUFFIX
-from dynenvs.agents.names import short_name
+from dynenvs.agents.experts.common.controller import Policy
 from dynenvs.envs.checks import whole
 from dynenvs.envs.core.limit import MOST_STEPS
 from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.vector import MujocoVectorEnv
 from dynenvs.memory.layout import Floats
-
-
-class Chance:
-    """Uniform random actions within the motors' ranges.
-
-    Args:
-        space: of one world's actions.
-        seeds: of the random numbers, one a world.
-    """
-
-    def __init__(self, space: gym.spaces.Box, seeds: range) -> None:
-        self._space = space
-        self._generators = [np.random.default_rng(seed) for seed in seeds]
-
-    def predict(
-        self,
-        observation: Floats,
-        state: Any = None,
-        episode_start: Any = None,
-        deterministic: bool = True,
-    ) -> tuple[Action, Any]:
-        """Actions, shape (nu,) for a single observation, else (n, nu)."""
-        low, high = self._space.low, self._space.high
-        drawn = np.array([one.uniform(low, high) for one in self._generators], np.float32)
-        return (drawn if np.ndim(observation) > 1 else drawn[0]), state
-
-
-def policy_for(agent: str, env: MujocoEnv | MujocoVectorEnv, env_id: str, seeds: range) -> Policy:
-    """What acts: "random", a stable-baselines3 zip, or a .safetensors file.
-
-    Raises:
-        ValueError: no such agent, or a policy of another environment.
-        FileNotFoundError: no such file.
-    """
-    if agent == "random":
-        return Chance(env.task.action_space, seeds)
-    path = Path(agent)
-    if not path.is_file():
-        if path.suffix in (".zip", SUFFIX):
-            raise FileNotFoundError(f"there is no file {agent!r}")
-        raise ValueError(
-            f"{short_name(env_id)} has no agent {agent!r}; choose from: random, or a file "
-            "(stable-baselines3's zip, safetensors)"
-        )
-    from dynenvs.agents.policy_file import load_model
-
-    model: Any = load_model(path, env_id, task=env.task)
-    policy: Policy = model
-    return policy
 
 
 def make_task(
@@ -107,7 +57,7 @@ def play_task(
     shown = {"render_mode": "rgb_array", **FILM_SIZE} if file else {"render_mode": "human"}
     limited, env = make_task(env_id, shown, **options)
     try:
-        policy = policy_for(agent, env, env_id, range(seed, seed + 1))
+        policy = actor(agent, env, env_id) or Chance(env.action_space, range(seed, seed + 1))
         every = max(1, round(FRAME_TIME / env.dt))  # control steps a picture
         returned, count, end, film = _run(limited, policy, seed, every if file else 0)
     finally:
@@ -150,9 +100,9 @@ def evaluate_worlds(
     check_options(env_id, options)
     envs = gym.make_vec(env_id, num_envs=len(seeds), num_threads=threads, **options).unwrapped
     assert isinstance(envs, MujocoVectorEnv)
-    agent = "random" if agent is None else agent
-    policy = policy_for(agent, envs, env_id, seeds) if isinstance(agent, str) else agent
-    space = envs.task.action_space
+    space = envs.single_action_space
+    acts = actor(agent, envs, env_id) if isinstance(agent, str) else agent
+    policy = acts or Chance(space, seeds)
     reach = np.maximum(np.abs(space.low), np.abs(space.high))
     returns, lengths = np.zeros(len(seeds)), np.zeros(len(seeds), np.int64)
     falls, going = np.zeros(len(seeds), np.bool_), np.ones(len(seeds), np.bool_)

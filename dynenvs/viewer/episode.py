@@ -97,7 +97,8 @@ def open_env(
     if steps is not None:
         options = {**options, "max_episode_steps": steps}
     env = make(env_id, **options)
-    return env, actor(agent, env, env_id) or Chance(env, seed)
+    chance = Chance(env.action_space, range(seed, seed + 1))
+    return env, actor(agent, env, env_id) or chance
 
 
 def record_episode(

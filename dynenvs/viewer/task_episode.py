@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from dynenvs.agents.evaluation.acting import Acting
-from dynenvs.agents.evaluation.mujoco import make_task, policy_for
+from dynenvs.agents.evaluation.actors import Chance, actor
+from dynenvs.agents.evaluation.mujoco import make_task
 from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.viewer.moment import Moment, Watcher, normal_force
 from dynenvs.viewer.readings import Plot
@@ -32,7 +33,8 @@ def record_task(
         FileNotFoundError: no such file.
     """
     limited, env = make_task(env_id, **options)
-    acting = Acting(policy_for(agent, env, env_id, range(seed, seed + 1)))
+    chance = Chance(env.action_space, range(seed, seed + 1))
+    acting = Acting(actor(agent, env, env_id) or chance)
     observation, _ = limited.reset(seed=seed)
     moment = _moment(env)
     shot = shot_for(env.task.model, [moment])

@@ -117,6 +117,6 @@ def _given(
     spec = getattr(what, "spec", None) or env.spec
     if spec is None:
         raise ValueError("the environment has no id: make it with gymnasium.make")
-    policy = actor(agent, env, spec.id) or Chance(env, seed)
+    policy = actor(agent, env, spec.id) or Chance(env.action_space, range(seed, seed + 1))
     limit = steps or spec.max_episode_steps
     return record_episode(env, policy, seed=seed, steps=limit, plots=plots)
