@@ -233,7 +233,6 @@ COMMANDS: dict[str, tuple[list[str], list[str]]] = {
     "starts": (["double-pendulum/expert-v0", "a.npz"], []),
     "export": (["double-pendulum/expert-v0", "a.npz"], []),
     "evaluate": (["double-pendulum"], ["--episodes=1", "--set", "max_episode_steps=3"]),
-    "results": (["."], []),
     "bench": (["--seconds=0.001"], ["nothing"]),
     "compile": (["--jobs=0"], ["nothing"]),
     "doctor": ([], ["nothing"]),

@@ -128,3 +128,18 @@ def outermost(geom: Geom, direction: Floats) -> Floats:
         end[2] = -size[1]
     reached: Floats = rim + end
     return reached
+
+
+def outward_triangles(points: Floats) -> NDArray[np.int64]:
+    """Triangles of the convex hull of points, counter-clockwise as seen from outside.
+
+    Numbers of their corners, shape (t, 3); points: shape (n, 3).
+    """
+    from scipy.spatial import ConvexHull
+
+    hull = ConvexHull(points)
+    triangles = np.array(hull.simplices, dtype=np.int64)
+    a, b, c = (points[triangles[:, k]] for k in range(3))
+    inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
+    triangles[inward] = triangles[inward][:, ::-1]
+    return triangles

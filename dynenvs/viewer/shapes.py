@@ -12,7 +12,7 @@ from dynenvs.envs.render import palette
 from dynenvs.envs.render.scene import LEVEL, Scene, color_of
 from dynenvs.envs.render.terrain import smoothed
 from dynenvs.memory.records import REVOLUTE
-from dynenvs.model.hulls import outline
+from dynenvs.model.hulls import outline, outward_triangles
 from dynenvs.model.model import Model
 from dynenvs.model.parts import Geom
 from dynenvs.model.visuals import Visual, undrawn
@@ -85,14 +85,7 @@ def _surface(model: Model, visual: Visual) -> dict[str, Any]:
 
 def _hull(corners: Array) -> dict[str, Any]:
     """Corners of a convex solid, and its triangles as seen from outside."""
-    from scipy.spatial import ConvexHull
-
-    hull = ConvexHull(corners)
-    faces = np.array(hull.simplices)
-    a, b, c = (corners[faces[:, k]] for k in range(3))
-    inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
-    faces[inward] = faces[inward][:, ::-1]
-    return {"corners": encode(corners), "faces": encode(faces, "i4")}
+    return {"corners": encode(corners), "faces": encode(outward_triangles(corners), "i4")}
 
 
 def _field(geom: Geom, reach: tuple[Array, Array] | None) -> dict[str, Any]:

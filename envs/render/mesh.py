@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from dynenvs.envs.render.lens import Lens, Vector, cut, dot, linear, seen_at, vector
 from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.model.hulls import outward_triangles
 
 Array = NDArray[Any]
 
@@ -32,15 +33,8 @@ class Mesh(NamedTuple):
 
 def hull_mesh(points: Array) -> Mesh:
     """The convex hull of points, shape (n, 3)."""
-    from scipy.spatial import ConvexHull
-
-    hull = ConvexHull(points)
-    corners = points[hull.simplices]
-    out = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
-    inward = np.einsum("ij,ij->i", out, hull.equations[:, :3]) < 0.0
-    triangles = hull.simplices.copy()
-    triangles[inward] = triangles[inward][:, ::-1]
-    return Mesh(*lit_smoothly(points, triangles), points[hull.vertices], closed=True)
+    triangles = outward_triangles(points)
+    return Mesh(*lit_smoothly(points, triangles), points[np.unique(triangles)], closed=True)
 
 
 def surface_mesh(points: Array, triangles: Array) -> Mesh:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dynenvs.model.annotations import WIDEST
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.decimation import Surface, decimated, together
-from dynenvs.model.hulls import ellipsoid, prism
+from dynenvs.model.hulls import ellipsoid, outward_triangles, prism
 from dynenvs.model.importing.bodies import Bodies
 from dynenvs.model.importing.compiled import Source, names, rotation
 from dynenvs.model.importing.shapes import (
@@ -22,6 +22,7 @@ from dynenvs.model.importing.shapes import (
     Shapes,
     color_of_geom,
     geoms_that_touch,
+    rgba_of,
 )
 
 MOST_TRIANGLES = 2000  # of a body ...
@@ -97,9 +98,7 @@ def add_eyes(builder: ModelBuilder, source: Source, bodies: Bodies) -> None:
 
 def _seen(mj_model: Any) -> NDArray[np.bool_]:
     """Which geoms have a surface to be seen, touch nothing and are no simple shape."""
-    alpha = np.where(mj_model.geom_matid < 0, mj_model.geom_rgba[:, 3], 1.0)
-    with_material = mj_model.geom_matid >= 0
-    alpha[with_material] = mj_model.mat_rgba[mj_model.geom_matid[with_material], 3]
+    alpha = np.array([rgba_of(mj_model, g)[3] for g in range(mj_model.ngeom)])
     shown = (mj_model.geom_group < SHOWN) & (alpha > CLEAR) & np.isin(mj_model.geom_type, SURFACES)
     return np.asarray(shown & ~geoms_that_touch(mj_model))
 
@@ -138,8 +137,6 @@ def _surface(mj_model: Any, geom: int, offset: Any) -> Surface:
 
 def _round(mj_model: Any, geom: int) -> Surface:
     """A cylinder or an ellipsoid in its own axes."""
-    from scipy.spatial import ConvexHull
-
     assert mj_model.geom_type[geom] in (CYLINDER, ELLIPSOID)
     if mj_model.geom_type[geom] == ELLIPSOID:
         points, _ = ellipsoid(mj_model.geom_size[geom], CORNERS)
@@ -147,9 +144,4 @@ def _round(mj_model: Any, geom: int) -> Surface:
         points = prism(
             float(mj_model.geom_size[geom, 0]), float(mj_model.geom_size[geom, 1]), CORNERS // 2
         )
-    hull = ConvexHull(points)
-    triangles = np.array(hull.simplices, dtype=np.int64)
-    a, b, c = (points[triangles[:, k]] for k in range(3))
-    inward = np.einsum("ij,ij->i", np.cross(b - a, c - a), hull.equations[:, :3]) < 0.0
-    triangles[inward] = triangles[inward][:, ::-1]
-    return points, triangles
+    return points, outward_triangles(points)

@@ -155,8 +155,7 @@ def _corners(mj_model: Any, geom: int, name: str) -> tuple[Floats, float]:
 
 def is_hidden(mj_model: Any, geom: int) -> bool:
     """Whether MuJoCo hides a geom by default: for its group, or because it is clear."""
-    material = int(mj_model.geom_matid[geom])
-    opaque = float(mj_model.geom_rgba[geom, 3] if material < 0 else mj_model.mat_rgba[material, 3])
+    opaque = float(rgba_of(mj_model, geom)[3])
     ground = mj_model.geom_type[geom] in (PLANE, FIELD)
     return not ground and bool(mj_model.geom_group[geom] >= SHOWN or opaque <= CLEAR)
 
@@ -167,11 +166,15 @@ def _surface_velocity(mj_model: Any, geom: int) -> Floats | None:
     return rotation(mj_model.geom_quat[geom]) @ along if along.any() else None
 
 
-def color_of_geom(mj_model: Any, geom: int) -> tuple[int, int, int]:
-    """Of the geom's material if it has one."""
+def rgba_of(mj_model: Any, geom: int) -> Any:
+    """Colour and opacity: of the geom's material if it has one."""
     material = int(mj_model.geom_matid[geom])
-    # A material's colour comes before the geom's own
-    rgba = mj_model.geom_rgba[geom] if material < 0 else mj_model.mat_rgba[material]
+    return mj_model.geom_rgba[geom] if material < 0 else mj_model.mat_rgba[material]
+
+
+def color_of_geom(mj_model: Any, geom: int) -> tuple[int, int, int]:
+    """Red, green and blue, from 0 to 255."""
+    rgba = rgba_of(mj_model, geom)
     r, g, b = (round(255 * float(min(max(x, 0.0), 1.0))) for x in rgba[:3])
     return r, g, b
 
