@@ -11,7 +11,7 @@ from dynenvs.dynamics.crba import crba
 from dynenvs.dynamics.jacobians import point_jacobian
 from dynenvs.lcp import LcpStatus, solve_lcp
 from dynenvs.model.model import Model
-from dynenvs.reference.formulations import by_kind, minimal_coordinates, stewart_trinkle
+from studies.reproduce.formulations import by_kind, minimal_coordinates, stewart_trinkle
 
 Nodes = list[tuple[str, Array]]
 

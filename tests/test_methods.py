@@ -20,12 +20,12 @@ from dynenvs.model.model import Model
 from dynenvs.model.parts import revolute
 from dynenvs.reference.methods import METHODS, forward_dynamics, tree_of
 from dynenvs.reference.methods.composite import mass_matrix
-from dynenvs.reference.methods.counting import Operations, count_operations
 from dynenvs.reference.methods.dense import cholesky, householder, lu_solve
 from dynenvs.reference.methods.newton_euler import bias_forces, mass_times
-from dynenvs.reference.methods.reference import reference, relative_error
 from dynenvs.reference.methods.scalars import DOUBLE
 from studies.reproduce.accuracy_trees import last_bits, random_case
+from studies.reproduce.counting import Operations, count_operations
+from studies.reproduce.digits import reference, relative_error
 
 
 def serial_chain(
@@ -190,7 +190,7 @@ def test_operations_of_the_composite_method_are_cubic() -> None:
 
 def test_operations_are_counted_as_defined() -> None:
     """Known numbers are free; a zero, a one and a sign are no operation."""
-    from dynenvs.reference.methods.counting import Counted, Tally
+    from studies.reproduce.counting import Counted, Tally
 
     tally = Tally()
     x = Counted(2.0, False, tally)

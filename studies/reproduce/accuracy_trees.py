@@ -12,8 +12,8 @@ from dynenvs.model.model import Model
 from dynenvs.model.parts import Joint
 from dynenvs.reference.methods import METHODS, tree_of
 from dynenvs.reference.methods.composite import mass_matrix
-from dynenvs.reference.methods.reference import reference, relative_error
 from studies.bench.peers import peer
+from studies.reproduce.digits import reference, relative_error
 from studies.reproduce.experiment import Check, Experiment, Outcome, Table, Tick
 
 RATIOS = (1e0, 1e4, 1e8, 1e12)

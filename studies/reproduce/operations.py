@@ -12,7 +12,7 @@ from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
 from dynenvs.model.parts import revolute
 from dynenvs.reference.methods import METHODS
-from dynenvs.reference.methods.counting import Operations, count_operations
+from studies.reproduce.counting import Operations, count_operations
 from studies.reproduce.experiment import Check, Experiment, Outcome, Table, Tick
 
 SIZES = tuple(range(2, 12))
@@ -156,7 +156,7 @@ EXPERIMENTS = (
     Experiment(
         "operations",
         "003, section 3.4: operations a call",
-        "Counted by numbers that count (`dynenvs.reference.methods.counting`), run through the "
+        "Counted by numbers that count (`studies/reproduce/counting.py`), run through the "
         "methods' own code on chains with general Denavit-Hartenberg rows; numbers that do not "
         "depend on the "
         "state, and products with zeros and ones among them, are free. The paper quotes "

@@ -1,8 +1,8 @@
 """Number types that the methods of this layer compute with: doubles, or any other real numbers.
 
 The methods are written once, on NumPy arrays.  With doubles they are what a user calls; with
-numbers of fifty digits (`dynenvs.reference.methods.reference`) they estimate their own errors; with
-numbers that count (`dynenvs.reference.methods.counting`) they tell what they cost.
+numbers of fifty digits (`studies/reproduce/digits.py`) they estimate their own errors; with
+numbers that count (`studies/reproduce/counting.py`) they tell what they cost.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def tree_of(
     Raises:
         ValueError: wrong shape, or not finite.
     """
-    # Numbers of the state may be of another kind: what depends on them is counted (`counting.py`)
+    # Numbers of the state may be of another kind: studies count what depends on them
     numbers = state or scalars.array
     positions = numbers(finite_vector(q, model.nq, "q"))
     speeds = numbers(finite_vector(v, model.nv, "v"))
