@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 SELDOM = 10.0  # between lines that say what is being done [s]
 _said = [-SELDOM]  # when the last one was written [s]
@@ -47,19 +45,3 @@ def working(console: Console, words: str) -> Iterator[None]:
         _said[0] = now
         print(f"dynenvs: {words}", file=sys.stderr, flush=True)
     yield
-
-
-def fits(table: Table, console: Console) -> bool:
-    """Whether a table's rows are one line each on this console."""
-    return console.measure(table, options=console.options.update(width=10**4)).maximum <= (
-        console.width
-    )
-
-
-def print_listed(console: Console, head: str, parts: Sequence[str]) -> None:
-    """A line, and below it parts that stay whole, as many in a line as there is room for."""
-    whole = "; ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
-    lines = textwrap.wrap(whole, console.width, initial_indent="    ", subsequent_indent="    ")
-    for line in [*textwrap.wrap(head, console.width, subsequent_indent="  "), *lines]:
-        text = line.replace("\N{NO-BREAK SPACE}", " ")
-        console.print(text, highlight=False, markup=False, soft_wrap=True)

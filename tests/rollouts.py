@@ -14,10 +14,13 @@ from gymnasium.envs.registration import load_env_creator
 from numpy.typing import NDArray
 
 import dynenvs
+from dynenvs.agents.evaluation.episode import run_episode
+from dynenvs.agents.evaluation.measure import Gait, measure_gait
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.contact.detection.detect import measure_gaps
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.legged.humanoid import HumanoidTask
+from dynenvs.envs.planar.walker import PlanarWalker
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import open_model, open_state, open_work
 from dynenvs.registration import ENVIRONMENTS
@@ -168,3 +171,8 @@ class Depth:
         update_poses(self.m, self.s.q, self.w.pose)
         measure_gaps(self.w)
         return -float(self.w.gaps.min(initial=np.inf))
+
+
+def walk(env: PlanarWalker, policy: Any, *, seed: int, command: float | None = None) -> Gait:
+    """An episode, measured."""
+    return measure_gait(env, run_episode(env, policy, seed=seed, command=command))

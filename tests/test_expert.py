@@ -13,9 +13,9 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
-from rollouts import IDS, PLANAR, make, state_bits
+from rollouts import IDS, PLANAR, make, state_bits, walk
 
-from dynenvs.agents.evaluation.measure import Gait, walk
+from dynenvs.agents.evaluation.measure import Gait
 from dynenvs.agents.experts.humanoid.expert import StridingController
 from dynenvs.agents.experts.quadruped.expert import TrottingController
 from dynenvs.agents.experts.reference import reference_controller

@@ -14,14 +14,14 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from batches import make_batch
 from gymnasium.utils.env_checker import check_env
 from PIL import Image
-from rollouts import PLANAR, action_list, bits, every_planar, make, state_bits, trace
+from rollouts import PLANAR, action_list, bits, every_planar, make, state_bits, trace, walk
 
 from dynenvs import cli
 from dynenvs.agents.evaluation.episodes import run_episodes
-from dynenvs.agents.evaluation.measure import Gait, main, measure_gait, walk
-from dynenvs.agents.evaluation.rollout import make_batch
+from dynenvs.agents.evaluation.measure import Gait, main, measure_gait
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.experts.standing import StandingController, planar_state
 from dynenvs.dynamics.crba import crba

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from batches import make_batch
 from gymnasium.vector import AutoresetMode
 from rollouts import PLANAR, make
 
-from dynenvs.agents.evaluation.rollout import make_batch
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.envs.core.vector import DynVectorEnv
 

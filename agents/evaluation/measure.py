@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,13 +19,12 @@ from rich.table import Table
 
 from dynenvs.agents.console import open_console
 from dynenvs.agents.evaluation.chain_measure import Press, measure_press, press_summary
-from dynenvs.agents.evaluation.episode import Episode, make, run_episode
+from dynenvs.agents.evaluation.episode import Episode, make
 from dynenvs.agents.evaluation.episodes import run_episodes
 from dynenvs.agents.evaluation.feet import footwork
 from dynenvs.agents.evaluation.legged_measure import Trot, measure_trot, trot_summary
 from dynenvs.agents.evaluation.outcome import Outcome, Row, outcome_of, worst_of
 from dynenvs.agents.evaluation.rollout import make_batch
-from dynenvs.agents.experts.common.controller import Policy
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.names import environment_id, speeds_of
 from dynenvs.envs.legged.shells import LeggedRobot
@@ -115,19 +113,6 @@ def measure_swing_up(env: DoublePendulumEnv, episode: Episode) -> SwingUp:
         upright_after=after * env.dt if held > 0 else math.nan,
         held=held,
     )
-
-
-def walk(env: PlanarWalker, policy: Policy, *, seed: int, command: float | None = None) -> Gait:
-    """Run one episode and measure it."""
-    return measure_gait(env, run_episode(env, policy, seed=seed, command=command))
-
-
-def walks(
-    env: PlanarWalker, policy: Policy, seeds: range, *, command: float | None = None
-) -> Iterator[Gait]:
-    """Measured episodes, one a seed."""
-    for seed in seeds:
-        yield walk(env, policy, seed=seed, command=command)
 
 
 def summary(gaits: list[Gait], dt: float) -> Table:

@@ -11,10 +11,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from dynenvs.agents.console import fits, print_listed
 from dynenvs.files import written_whole
 from studies.bench.headlines import screen, threads
 from studies.bench.race import UNITS, Result, Row, Settings
+from studies.listed import fits, print_listed
 
 HIDDEN = ("marks", "by", "solver", "worlds", "threads", "links")  # facts that the name tells too
 

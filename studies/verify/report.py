@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 from rich.console import Console
 from rich.table import Table
 
-from dynenvs.agents.console import fits, print_listed
 from dynenvs.files import written_whole
 from studies.bench.peers import peer
+from studies.listed import fits, print_listed
 
 EXACT = "exact cone"  # part of the name of systems that have it
 LEAST = 1e-17  # what a picture with a logarithmic axis shows of zero

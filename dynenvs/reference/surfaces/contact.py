@@ -110,12 +110,6 @@ class SlidingContact:
         found: Floats = pose.position + pose.rotation @ self.com
         return found
 
-    def gap_of_poses(self, q: Floats) -> float:
-        """How far the two contact points are apart: zero by construction [m]."""
-        pose = self.pose(q)
-        one = pose.position + pose.rotation @ self.moving.jet(q[:2]).c
-        return float(np.linalg.norm(one - self.fixed.jet(q[2:4]).c))
-
     # Dynamics
 
     def _motion(self, q: Floats, v: Floats) -> tuple[Floats, Floats, Floats]:
