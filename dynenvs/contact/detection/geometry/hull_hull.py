@@ -33,6 +33,7 @@ from dynenvs.memory.records import FAR, NEAR
 
 PARALLEL = 1e-6  # squared sine between edges
 OUTERMOST = 1e-9  # corners no further behind the outermost one, relative to the breadth, are so too
+SURE = 1e-3  # of what edges reach: by so much more an edge is too deep, whatever is rounded
 FLAT = 1e-9  # faces that look at the other one by less than this cosine look past it
 
 
@@ -171,7 +172,8 @@ def _edge_axis(
 
     Those of which the best axis is made come as near to each other as the polyhedra are apart, or
     deep in each other: so each lies no further behind the other one's outermost point, along the
-    best face's normal.
+    best face's normal.  And no point of one solid lies deeper behind both faces of the other's edge
+    than the axis leaves them overlapping: its normal is a sum of theirs (`_hides`).
 
     others: by how much any other axis must part them to be better [m]
     reach: how near to each other those edges come, at most [m]
@@ -197,10 +199,18 @@ def _edge_axis(
         work[9 * most : 10 * most],
         work[10 * most : 11 * most],
     )
+    # A point of each, in the middle of what overlaps; where that of one is in the other one, too,
+    # it is used for both
+    deep = max(-others, 0.0) + reach * SURE
+    in_a, in_b = _middle(a, face, -math.inf, above), _middle(b, face, below, math.inf)
+    for_a = in_a if _is_within(b, in_a) else in_b
+    for_b = in_b if _is_within(a, in_b) else in_a
     count = 0
     for j in range(0, b.edges.shape[0], 4):
         r, s = three(b.corners, int(b.edges[j])), three(b.corners, int(b.edges[j + 1]))
-        if max(dot(face, r), dot(face, s)) >= below:
+        if max(dot(face, r), dot(face, s)) >= below and not (
+            _hides(b, j, in_a, deep) or _hides(b, j, for_b, deep)
+        ):
             number[count] = j
             vx[count], vy[count], vz[count] = minus(s, r)
             lx[count], ly[count], lz[count] = three(b.normals, int(b.edges[j + 2]))
@@ -208,7 +218,9 @@ def _edge_axis(
             count += 1
     for i in range(0, a.edges.shape[0], 4):
         p, q = three(a.corners, int(a.edges[i])), three(a.corners, int(a.edges[i + 1]))
-        if min(dot(face, p), dot(face, q)) > above:
+        if min(dot(face, p), dot(face, q)) > above or (
+            _hides(a, i, in_b, deep) or _hides(a, i, for_a, deep)
+        ):
             continue
         u = minus(q, p)
         one, other = three(a.normals, int(a.edges[i + 2])), three(a.normals, int(a.edges[i + 3]))
@@ -242,6 +254,43 @@ def _edge_axis(
                 if parted > others:
                     others, normal = parted, n
     return normal
+
+
+@inlined
+def _middle(shape: Polyhedron, n: Point, low: float, high: float) -> Point:
+    """The mean of the corners whose height along n is from low to high; of none, a corner."""
+    x = y = z = 0.0
+    count = 0
+    for i in range(shape.corners.shape[0] // 3):
+        c = three(shape.corners, i)
+        if low <= dot(n, c) <= high:
+            x, y, z, count = x + c[0], y + c[1], z + c[2], count + 1
+    if count == 0:
+        return three(shape.corners, 0)
+    return x / count, y / count, z / count
+
+
+@inlined
+def _is_within(shape: Polyhedron, p: Point) -> bool:
+    """Whether a point is behind all faces."""
+    for f in range(shape.levels.shape[0]):
+        if dot(three(shape.normals, f), p) > shape.levels[f]:
+            return False
+    return True
+
+
+@inlined
+def _hides(shape: Polyhedron, edge: int, p: Point, deep: float) -> bool:
+    """Whether a point of the other solid lies so deep behind both faces of an edge.
+
+    The axis n of an edge, of length 1, is a sum of the normals of its faces with weights that are
+    not negative, and of sum 1 at least: so it leaves an overlap of that depth.
+    """
+    f, g = int(shape.edges[edge + 2]), int(shape.edges[edge + 3])
+    return (
+        shape.levels[f] - dot(three(shape.normals, f), p) >= deep
+        and shape.levels[g] - dot(three(shape.normals, g), p) >= deep
+    )
 
 
 @inlined
