@@ -156,6 +156,22 @@ def test_what_is_no_outcome_is_refused(outcome: Any, words: str) -> None:
         gym.make(make_task(wrong))
 
 
+def test_rewards_that_are_no_numbers_are_refused() -> None:
+    """One world's NaN would spoil a learner in silence; before a first step there may be some."""
+
+    def broken(state: State) -> Outcome:
+        height = state.body("pelvis").position[:, 2].copy()
+        height[-1] = np.nan
+        return Outcome(rewards={"height": height})
+
+    name = make_task(broken, "Humanoid-v0")
+    for envs, at in ((gym.make_vec(name, num_envs=3), 2), (gym.make(name).unwrapped, 0)):
+        envs.reset(seed=0)
+        words = rf"rewards\['height'\] of world {at} is nan; it must be finite"
+        with pytest.raises(ValueError, match=words):
+            envs.step(np.zeros(envs.action_space.shape))
+
+
 def test_the_state_by_names() -> None:
     """Oracle: `World` with the same positions and velocities, and `info`."""
     env: Any = gym.make(HUMANOID).unwrapped

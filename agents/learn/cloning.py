@@ -227,7 +227,10 @@ def read_examples(
         words = spoken(recorded_with) or "no options"
         raise ValueError(f"the dataset {opened.id!r} was recorded with {words}: give the same")
     if len(opened) < episodes:
-        raise ValueError(f"the dataset {opened.id!r} has {len(opened)} episodes, not {episodes}")
+        raise ValueError(
+            f"the dataset {opened.id!r} has {len(opened)} episodes, not {episodes}: "
+            f"ask for {len(opened)} at most (--episodes)"
+        )
     chosen = list(recorded(opened, episodes))
     observations = np.concatenate([episode.observations[:-1] for episode in chosen])
     if relabel:

@@ -135,6 +135,7 @@ class OwnEnv(Shell):
         """A control step of the robot; what it earns is the function's."""
         observation, _, terminated, truncated, info = super().step(action)
         judged = self._own.judge()
+        check_finite(judged.terms, np.ones(1, np.bool_))
         info = _without_rewards(info)
         for name, term in judged.terms.items():
             info[f"reward_{name}"] = float(term[0])
@@ -182,6 +183,7 @@ class OwnVectorEnv(VectorShell):
         begun = self._over() != 0  # in mode "NextStep" these begin, and earn nothing
         observations, _, terminated, truncated, info = super().step(actions)
         judged = self._own.judge()
+        check_finite(judged.terms, ~begun)
         ended, info = judged.ended & ~begun, _without_rewards(info)
         for name, term in judged.terms.items():
             info[f"reward_{name}"], info[f"_reward_{name}"] = np.where(begun, 0.0, term), ~begun
@@ -258,6 +260,23 @@ class Own:
         """Observations of the robots with what is seen besides."""
         joined = np.concatenate([observations, *judged.seen.values()], axis=1)
         return joined.astype(observations.dtype, copy=False)
+
+
+def check_finite(terms: Mapping[str, Floats], earned: Flags) -> None:
+    """Refuse what would spoil a learner in silence.
+
+    Args:
+        terms: of the reward, shape (n,) each.
+        earned: which worlds have made a step, shape (n,).
+
+    Raises:
+        ValueError: a term of one of these is no finite number.
+    """
+    for name, term in terms.items():
+        spoilt = earned & ~np.isfinite(term)
+        if spoilt.any():
+            at = int(spoilt.argmax())
+            raise ValueError(f"rewards[{name!r}] of world {at} is {term[at]}; it must be finite")
 
 
 def _row(value: ArrayLike, count: int, name: str) -> NDArray[Any]:

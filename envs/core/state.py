@@ -96,7 +96,11 @@ class State:
 
     @property
     def actions(self) -> Floats:
-        """Given to the last control step, clipped to [-1, 1], shape (n, nu)."""
+        """What acted in the last control step, clipped to [-1, 1], shape (n, nu).
+
+        Torques over their limits: with `control="torque"` and without noise or delay, the actions
+        given; of motors that hold positions, the mean of what they gave.
+        """
         found: Floats = self._give(np.clip(self._arrays.actions, -1.0, 1.0))
         return found
 

@@ -100,7 +100,11 @@ def _legs(task: AnyLeggedTask, robot: Model) -> list[tuple[str, int, list[str]]]
     for leg, names in enumerate(task.feet.values()):
         geom = next(g for g in robot.geoms if g.name == names[0])
         if len(names) != 1 or geom.type != "sphere":
-            raise ValueError(f"the trot needs a ball for a foot; {names[0]!r} is a {geom.type}")
+            touching = ", ".join(f"{g.name!r} ({g.type})" for g in robot.geoms if g.name in names)
+            raise ValueError(
+                f"the trot needs one sphere for each foot, not {touching} of body {geom.body!r}. "
+                "Such robots can be trained, or driven by a controller of your own"
+            )
         bodies = anatomy_of(robot).chain(geom.body)
         moving = [name for name in bodies if parts[name].joint.type != "fixed"]
         if any(parts[name].joint.type != "revolute" for name in moving) or len(moving) != JOINTS:
