@@ -52,6 +52,70 @@ def test_so_it_is_in_what_is_included(tmp_path: Path) -> None:
         dynenvs.load(tmp_path / "a.xml")
 
 
+WRITTEN = {  # in ways that a look at the text alone does not see
+    "count by a character's number": scene(
+        body=f'<replicate count="&#50;00000000" offset="1 0 0">{BALL}</replicate>'
+    ),
+    "behind a sign in quotes": scene(
+        '<custom><numeric name="a>b" size="2000000000"/></custom>',
+    ),
+    "each in each": scene(
+        body='<replicate count="20000" offset="1 0 0"><replicate count="20000" offset="1 0 0">'
+        f"{BALL}</replicate></replicate>"
+    ),
+    "cells": scene(FIELD.format(20000, 20000)),
+}
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_however_it_is_written(name: str) -> None:
+    with pytest.raises(ModelError, match=r"more than 20000|is over 100000000"):
+        dynenvs.load(WRITTEN[name])
+
+
+def test_so_it_is_in_what_is_attached(tmp_path: Path) -> None:
+    """By its name, by one with a character's number, and from within an included file."""
+    copies = f'<replicate count="200000000" offset="1 0 0">{BALL}</replicate>'
+    (tmp_path / "part.xml").write_text(scene(body=copies), encoding="utf-8")
+    for given in (
+        '<asset><model name="a" file="part.xml"/></asset>',
+        '<include file="&#112;art.xml"/>',
+    ):
+        (tmp_path / "a.xml").write_text(f"<mujoco>{given}</mujoco>", encoding="utf-8")
+        with pytest.raises(ModelError, match='count="200000000" is more'):
+            dynenvs.load(tmp_path / "a.xml")
+
+
+# MuJoCo's stack overflowed: the process ended
+@pytest.mark.parametrize("given", ['name="a>b" file="a.xml"', 'name="x" file="&#97;.xml"'])
+def test_a_file_that_attaches_itself_in_other_words_is_refused(given: str, tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(scene(f"<asset><model {given}/></asset>"), encoding="utf-8")
+    with pytest.raises(ModelError, match="attaches itself, by way of the model a"):
+        dynenvs.load(tmp_path / "a.xml")
+
+
+def test_files_that_are_nested_without_end_are_refused(tmp_path: Path) -> None:
+    """MuJoCo's stack overflowed."""
+    for i in range(150):
+        (tmp_path / f"{i}.xml").write_text(
+            scene(f'<include file="{i + 1}.xml"/>'), encoding="utf-8"
+        )
+    with pytest.raises(ModelError, match="nested more than 100 deep"):
+        dynenvs.load(tmp_path / "0.xml")
+
+
+def test_what_stands_in_comments_counts_nothing(tmp_path: Path) -> None:
+    """Two names a file took twice the time for each file more."""
+    for i in range(30):
+        named = f'<model name="m" file="{i + 1}.xml"/>' * 2
+        text = f"<mujoco><!-- {named} --><asset/><worldbody>{BALL}</worldbody></mujoco>"
+        (tmp_path / f"{i}.xml").write_text(text, encoding="utf-8")
+    own = scene('<!-- <model name="x" file="0.xml"/> <size nkey="2000000000"/> -->')
+    (tmp_path / "30.xml").write_text(own, encoding="utf-8")
+    assert dynenvs.load(tmp_path / "0.xml").nv == 6
+    assert dynenvs.load(tmp_path / "30.xml").nv == 6
+
+
 def test_what_mujoco_says_of_the_unexpected_is_a_model_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
