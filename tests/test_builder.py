@@ -53,6 +53,24 @@ def test_a_name_that_steers_terminals_is_refused(name: str) -> None:
         assert str(told.value).isprintable()
 
 
+@pytest.mark.parametrize("name", [5, b"x", [5]])
+def test_a_name_that_is_no_text_is_refused(name: Any) -> None:
+    """Of every part that has one, where it is added."""
+    makers: dict[str, Callable[[ModelBuilder], Any]] = {
+        "body": lambda b: b.body(name, **SOLID),
+        "joint": lambda b: b.body("arm", joint=revolute(name), **SOLID),
+        "geom": lambda b: b.sphere(name, "cart", radius=0.1),
+        "site": lambda b: b.site(name, "cart"),
+        "actuator": lambda b: b.actuator(name, {"slide": 1.0}),
+        "keyframe": lambda b: b.keyframe(name, [0.0, 0.0]),
+        "loop": lambda b: b.close(name, "cart", "pole"),
+        "visual": lambda b: b.visual(name, "cart", points=np.eye(3), triangles=[[0, 1, 2]]),
+    }
+    for kind, add in makers.items():
+        with pytest.raises(ModelError, match=rf"name of a part \({kind}\) must be a text, got"):
+            add(cart_pole())
+
+
 # What a model says of itself
 
 

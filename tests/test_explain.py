@@ -90,3 +90,9 @@ def test_a_copy_and_another_integrator_are_explained_too() -> None:
     model = pickle.loads(pickle.dumps(chain(60).build()))
     assert dynenvs.explain(model).recursion.taken
     assert "uses factors all the same" in dynenvs.explain(model.with_integrator("midpoint")).laws
+
+
+def test_nothing_but_a_model_is_explained() -> None:
+    for other in (None, ModelBuilder()):
+        with pytest.raises(TypeError, match="model must be a Model, as ModelBuilder"):
+            dynenvs.explain(other)  # type: ignore[arg-type]

@@ -174,3 +174,8 @@ class Alias(Generic[Scalar]):
 def test_arrays_are_read_whatever_their_alias_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fields, "NDArray", Alias)
     np.testing.assert_array_equal(fields.decoded(Alias[np.float64], [1.0, 2.0], "x"), (1.0, 2.0))
+
+
+def test_a_name_that_no_file_can_have_is_told() -> None:
+    with pytest.raises(ModelError, match=r"cannot read 'folder/\\x00\.xml': embedded null byte"):
+        dynenvs.load("folder/\0.xml")

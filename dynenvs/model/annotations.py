@@ -19,6 +19,7 @@ from dynenvs.model.parts import (
     ModelError,
     Vector,
     bounded,
+    check_name,
     check_size,
     coefficient,
     number,
@@ -312,6 +313,7 @@ class AnnotationBuilder:
 
 
 def _new(name: str, known: Mapping[str, Any], what: str) -> None:
+    check_name(name, what)
     if name in known:
         raise ModelError(f"{what} {name!r} exists already; {what} names must be unique")
 

@@ -28,6 +28,7 @@ from dynenvs.model.parts import (
     Vector,
     bounded,
     check_mass,
+    check_name,
     coefficient,
     fixed,
     inertia_matrix,
@@ -307,6 +308,9 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
         return self._add_body(part)
 
     def _add_body(self, part: Body) -> ModelBuilder:
+        check_name(part.name, "body")
+        if part.joint.name is not None:
+            check_name(part.joint.name, "joint")
         if part.name == WORLD or part.name in self._bodies:
             raise ModelError(f"body {part.name!r} exists already; body names must be unique")
         check_mass(part.name, part.mass, part.inertia)

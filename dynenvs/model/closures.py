@@ -16,6 +16,7 @@ from dynenvs.model.parts import (
     Body,
     ModelError,
     Vector,
+    check_name,
     check_size,
     real_numbers,
     rotation3,
@@ -106,6 +107,7 @@ class LoopBuilder:
             ModelError: the name is taken, or the joint unknown.
         """
         # Names and ends, before any number is looked at
+        check_name(name, "loop")
         if name in self._loops:
             raise ModelError(f"loop {name!r} exists already; loop names must be unique")
         if joint not in ROWS:
@@ -168,6 +170,7 @@ class LoopBuilder:
             return self.close(**options)
         # A coupling is checked as `couple` would check it
         name, numbers = loop.name, loop.coefficients
+        check_name(name, "loop")
         if name in self._loops:
             raise ModelError(f"loop {name!r} exists already; loop names must be unique")
         if not 1 <= len(numbers) <= DEGREE + 1 or not np.all(np.isfinite(numbers)):

@@ -61,7 +61,12 @@ def explain(model: Model) -> Explanation:
 
     Returns:
         The choices, each as (taken, why); its `str()` is a text of a few lines.
+
+    Raises:
+        TypeError: no model.
     """
+    if not isinstance(model, Model):
+        raise TypeError(f"model must be a Model, as ModelBuilder.build() makes, got {model!r:.200}")
     h, plan = model.header, model.plan
     trees = f"{int(h.ntrees)} {'tree' if h.ntrees == 1 else 'trees'}"
     words = f"{len(model.body_names) - 1} bodies, {model.nv} velocities in {trees}"

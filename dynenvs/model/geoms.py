@@ -14,6 +14,7 @@ from dynenvs.model.parts import (
     Geom,
     ModelError,
     Vector,
+    check_name,
     check_size,
     coefficient,
     positive,
@@ -322,6 +323,7 @@ class GeomBuilder:
         **options: Unpack[GeomOptions],
     ) -> Self:
         # Names and options, before any number
+        check_name(name, "geom")
         if name in self._geoms:
             raise ModelError(f"geom {name!r} exists already; geom names must be unique")
         for option in options:

@@ -66,6 +66,12 @@ class ModelError(ValueError):
     """A model that cannot be; the message names the culprit and what would be right."""
 
 
+def check_name(name: Any, what: str) -> None:
+    """Raise a ModelError that says of what it is unless a name is a text."""
+    if not isinstance(name, str):
+        raise ModelError(f"the name of a part ({what}) must be a text, got {name!r:.200}")
+
+
 def vector3(value: Vector, what: str) -> NDArray[np.float64]:
     """`value` as three finite numbers, or a ModelError that names `what`."""
     array = real_numbers(value)

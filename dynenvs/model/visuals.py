@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.model.parts import WORLD, Geom, ModelError, check_size, real_numbers
+from dynenvs.model.parts import WORLD, Geom, ModelError, check_name, check_size, real_numbers
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -66,6 +66,7 @@ class VisualBuilder:
             color: red, green and blue, from 0 to 255.
             instead_of: geoms that are not drawn where this is.
         """
+        check_name(name, "visual")
         if name in self._visuals:
             raise ModelError(f"visual {name!r} exists already; names of visuals must be unique")
         what = f"visual {name!r}"

@@ -87,6 +87,8 @@ def _is_saved(path: Path) -> bool:
             begin = file.read(4096).lstrip()
     except OSError as error:
         raise ModelError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
+    except ValueError as error:  # a name that no file can have
+        raise ModelError(f"cannot read {str(path)!r}: {error}") from None
     if begin.startswith(b"{"):
         return True
     if not begin.removeprefix(b"\xef\xbb\xbf").startswith(b"<"):
