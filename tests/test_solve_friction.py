@@ -321,6 +321,8 @@ W0, Q0 = np.eye(3), [-1.0, 0.2, 0.0]
         ((2 * np.ones((3, 3)) - np.eye(3), Q0, [0.5]), {}, "not positive semidefinite: .* of -1"),
         (("W", Q0, [0.5]), {}, "W must be a matrix of real numbers"),
         ((W0, "q", [0.5]), {}, "q must be an array of real numbers"),
+        (([[10**400]], Q0, [0.5]), {}, "W must be a matrix of real numbers"),
+        ((W0, [10**400, 0, 0], [0.5]), {}, "q must be an array of real numbers"),
         ((W0, Q0, [0.5]), {"cone": "square"}, "unknown cone 'square'; choose from: exact, pyramid"),
         ((W0, Q0, [0.5]), {"directions": 5}, "directions is 5; expected an even number"),
         ((W0, Q0, [0.5]), {"directions": 66}, "directions is 66"),

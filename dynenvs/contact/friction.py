@@ -213,7 +213,7 @@ def _vector(value: ArrayLike, name: str, length: int | None) -> Floats:
     """A copy as float64, shape (length,); raises ValueError naming it otherwise."""
     try:
         array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError(f"{name} must be an array of real numbers") from None
     if array.ndim != 1 or length not in (None, len(array)):
         expected = "one axis" if length is None else f"({length},), as q"
@@ -240,7 +240,7 @@ def _operator(W: Any, rows: int) -> csr_array:
     """W, symmetric, as a sparse array; raises ValueError for what it must not be."""
     try:
         matrix = csr_array(W if issparse(W) else np.array(W, dtype=np.float64), dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise ValueError("W must be a matrix of real numbers, an array or a sparse one") from None
     if matrix.shape != (rows, rows):
         raise ValueError(f"W has shape {matrix.shape}; expected ({rows}, {rows}), a row for each q")

@@ -144,17 +144,25 @@ def solve_lcp(
 
 def _problem(A: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A and b as arrays of their own; raises ValueError for wrong shapes or entries."""
-    matrix = np.array(A, dtype=np.float64, order="C")
+    matrix = _numbers(A, "A")
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
         raise ValueError(f"A has shape {matrix.shape}; expected a square matrix (n, n)")
     n = matrix.shape[0]
-    vector = _vector(b, "b", n, "one entry for each row of A").astype(np.float64)
+    vector = _vector(_numbers(b, "b"), "b", n, "one entry for each row of A")
     for name, array in (("A", matrix), ("b", vector)):
         if not np.isfinite(array).all():
             index = tuple(int(i) for i in np.argwhere(~np.isfinite(array))[0])
             place = ", ".join(map(str, index))
             raise ValueError(f"{name}[{place}] is {array[index]}; every entry must be finite")
     return matrix, vector
+
+
+def _numbers(value: ArrayLike, name: str) -> NDArray[np.float64]:
+    """A copy of `value` as float64; raises ValueError naming it if it is none of real numbers."""
+    try:
+        return np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError, OverflowError):  # a whole number beyond all floats, too
+        raise ValueError(f"{name} must be an array of real numbers") from None
 
 
 def _vector(value: ArrayLike, name: str, size: int, why: str) -> NDArray[Any]:
