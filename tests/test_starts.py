@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ pytest.importorskip("minari")
 from dynenvs.agents.data.collect import collect
 from dynenvs.agents.data.dataset import episodes, open_dataset
 from dynenvs.agents.data.starts import make_starts
+from dynenvs.envs.core.starts import read_starts
 
 ROBOTS = ["PlanarHumanoid", "Quadruped", "DoublePendulum"]
 FEW = 40  # states
@@ -196,3 +198,56 @@ def test_what_does_not_fit_is_refused(recorded: Any, tmp_path: Path) -> None:
     env = make(env_id("Quadruped"), starts=path)
     with pytest.raises(ValueError, match="'command' does not go with starts"):
         env.reset(options={"command": (0.5, 0.0, 0.0)})
+
+
+def _header(words: str) -> bytes:
+    """An array's file that ends after its header."""
+    return b"\x93NUMPY\x01\x00" + len(words).to_bytes(2, "little") + words.encode()
+
+
+def _zipped(path: Path, content: bytes) -> bytearray:
+    with zipfile.ZipFile(path, "w") as file:
+        file.writestr("made.npy", content)
+    return bytearray(path.read_bytes())
+
+
+def _damaged(path: Path) -> None:
+    np.savez_compressed(path, made=np.zeros(100, np.uint8))
+    data = bytearray(path.read_bytes())
+    data[60:75] = b"\xff" * 15
+    path.write_bytes(data)
+
+
+def _marked(path: Path, place: int, value: int) -> None:
+    """A zip file that says the same of its member twice, before it and in its list."""
+    data = _zipped(path, b"abc")
+    listed = data.find(b"PK\x01\x02")
+    data[place] = data[listed + place + 2] = value
+    path.write_bytes(data)
+
+
+UNREADABLE: dict[str, Any] = {
+    "one array": lambda path: path.write_bytes(
+        _header("{'descr': '<f8', 'fortran_order': False, 'shape': (0,), }\n")
+    ),
+    "damaged": _damaged,
+    "open brackets": lambda path: _zipped(path, _header("(" * 5000 + "\n")),
+    "a few open brackets": lambda path: _zipped(path, _header('{"a":((((((((((\n')),
+    "beyond all memory": lambda path: _zipped(
+        path, _header("{'descr': '|u1', 'fortran_order': False, 'shape': (9999999999999999,), }\n")
+    ),
+    "no such array": lambda path: _zipped(
+        path, _header("{'descr': [('a',)], 'fortran_order': False, 'shape': (1,), }\n")
+    ),
+    "encrypted": lambda path: _marked(path, 6, 1),
+    "an unknown compression": lambda path: _marked(path, 8, 99),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_what_is_no_file_of_starts_is_refused_in_a_line(case: str, tmp_path: Path) -> None:
+    path = tmp_path / "spoilt.npz"
+    UNREADABLE[case](path)
+    with pytest.raises(ValueError, match=r"^starts: .*spoilt.npz' is no file of starts: .") as told:
+        read_starts(path, 1.0, None)
+    assert "\n" not in str(told.value)

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import math
+import tokenize
 import zipfile
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,22 @@ STATUS_BYTES = STATUS.itemsize
 # Which of the model's places are where these arrays of a state begin
 COEFFICIENTS, OWNERS = place_number(StateView.coefficients), place_number(StateView.owners)
 MASS_SCALE, SURFACE = place_number(StateView.mass_scale), place_number(StateView.surface)
+# What numpy and zipfile may raise of a file that is of another kind, or damaged
+UNREADABLE = (
+    OSError,
+    ValueError,
+    KeyError,
+    EOFError,
+    TypeError,  # one array alone
+    MemoryError,  # a shape of more bytes than there are
+    RecursionError,
+    RuntimeError,  # encrypted
+    NotImplementedError,  # compressed in a way that is not known
+    SyntaxError,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 OWN = 24  # bytes of a task's record that stay the episode's: generator, steps and end
 
 
@@ -79,8 +97,9 @@ def read_starts(path: Any, share: float, task: Any) -> Bytes:
         raise ValueError(
             f"starts: there is no file {str(path)!r}; `dynenvs starts DATASET FILE` makes one"
         ) from None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-        raise ValueError(f"starts: {str(path)!r} is no file of starts: {error}") from None
+    except UNREADABLE as error:
+        why = str(error).partition("\n")[0] or type(error).__name__
+        raise ValueError(f"starts: {str(path)!r} is no file of starts: {why}") from None
     check_origin(made, f"starts: {str(path)!r}")
     if found != mark(task):
         raise ValueError(
