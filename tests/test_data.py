@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ from dynenvs.agents.errors import install_hint  # noqa: E402
 from dynenvs.agents.evaluation.rollout import make_batch  # noqa: E402
 from dynenvs.agents.experts.reference import reference_controller  # noqa: E402
 from dynenvs.agents.names import environment_id  # noqa: E402
+from dynenvs.viewer.episode import record_dataset  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("root")
 
@@ -406,6 +408,39 @@ def test_a_broken_dataset_is_told(root: Path) -> None:
     file.write_text(json.dumps({**metadata, "env_spec": json.dumps({**spec, "kwargs": {"a": 1}})}))
     with pytest.raises(ValueError, match="has no option 'a'"):
         replay(open_dataset(made.name))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        *[({"kwargs": value}, "kwargs of env_spec must be") for value in ([1], None, 0, True)],
+        ({"id": None}, "id of env_spec|EnvSpec"),
+        ({"total_steps": {}}, "total_steps must be a whole number"),
+        ({"total_steps": -1}, "total_steps must be a whole number"),
+        ({"total_steps": 10**30}, "total_steps must be a whole number"),
+    ],
+)
+def test_metadata_of_the_wrong_kind_are_told(
+    root: Path, change: dict[str, Any], message: str
+) -> None:
+    """By whoever opens the dataset, in a line that names it."""
+    made = collect(PENDULUM, 1, max_episode_steps=5)
+    file = made.path / "data" / "metadata.json"
+    metadata = json.loads(file.read_text())
+    if "total_steps" in change:
+        metadata |= change
+    else:
+        metadata["env_spec"] = json.dumps({**json.loads(metadata["env_spec"]), **change})
+    file.write_text(json.dumps(metadata))
+    uses: list[Callable[[], Any]] = [
+        lambda: replay(open_dataset(made.name)),
+        lambda: make_starts(open_dataset(made.name), root / "starts.npz"),
+        lambda: record_dataset(made.name, 0),
+    ]
+    for use in uses:
+        with pytest.raises(ValueError, match=f"'{made.name}' cannot be read: .*{message}") as told:
+            use()
+        assert "\n" not in str(told.value)
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,26 @@ def open_dataset(name: str) -> MinariDataset:
             f"`dynenvs collect {env}{named} --episodes 100` makes one"
         )
     with _naming_dataset(full):
-        return minari.load_dataset(full)
+        found = minari.load_dataset(full)
+        _check_metadata(found)
+        return found
+
+
+def _check_metadata(dataset: MinariDataset) -> None:
+    """Whether what Minari takes as it stands in a dataset's file is of the right kind.
+
+    Raises:
+        ValueError: says what is not, and what would be right.
+    """
+    spec = dataset.env_spec
+    if spec is not None and not isinstance(spec.id, str):
+        raise ValueError(f"id of env_spec must be a text, got {spec.id!r:.100}")
+    if spec is not None and not isinstance(spec.kwargs, dict):
+        raise ValueError(f"kwargs of env_spec must be options by name, got {spec.kwargs!r:.100}")
+    for name in ("total_episodes", "total_steps"):
+        count = dataset.storage.metadata.get(name)
+        if type(count) is not int or not 0 <= count < 2**63:
+            raise ValueError(f"{name} must be a whole number of zero or more, got {count!r:.100}")
 
 
 def episodes(dataset: MinariDataset) -> Iterator[tuple[Start, EpisodeData]]:
