@@ -194,7 +194,13 @@ def _empty_model(
     with torch.random.fork_rng(devices=[]):
         try:
             model._setup_model()
-        except (AssertionError, AttributeError, RuntimeError, TypeError) as error:
+        except (
+            AssertionError,
+            AttributeError,
+            OverflowError,  # a number that float32 does not hold
+            RuntimeError,
+            TypeError,
+        ) as error:
             raise ValueError(f"no network is as its card says: {error}") from None
     if model.seed is not None:
         model.set_random_seed(model.seed)

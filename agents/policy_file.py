@@ -155,7 +155,12 @@ def load_policy(what: str | Path, env_id: str | None = None) -> BaseAlgorithm:
         FileNotFoundError: no such file.
         ValueError: a zip; a file that is damaged, of another algorithm or environment, or whose
             tensors do not fit its card: the line says which, and what would be right.
+        TypeError: `env_id` is no text.
     """
+    if not isinstance(env_id, str | None):
+        raise TypeError(
+            f"env_id must be an environment's id as 'dynenvs/Humanoid-v0', got {env_id!r:.200}"
+        )
     ships = None if env_id is None else shipped_file(env_id, str(what))
     path = ships if ships is not None and ships.is_file() else Path(what)
     if path.suffix != SUFFIX:

@@ -267,6 +267,7 @@ def _space(which: str, **changes: Any) -> Callable[[dict[str, Any]], None]:
         (_network(net_arch=[[3]]), "net_arch must be"),
         (_network(log_std_init="big"), "log_std_init must be a float, got 'big'"),
         (_network(log_std_init=10**400), "log_std_init must be a float"),
+        (_network(log_std_init=10**30), "no network is as its card says"),
         (_network(squash_output=True), "no network is as its card says"),
         (_network(optimizer_class="x"), "argument 'optimizer_class' is not known"),
         (_network(use_sde=True), "tensor"),
@@ -331,6 +332,8 @@ def test_files_by_the_wrong_door(whole: Path, tmp_path: Path) -> None:
         load_policy(tmp_path / "nowhere.safetensors")
     with pytest.raises(ValueError, match=r"'best' is no \.safetensors file, nor a policy"):
         load_policy("best", PENDULUM)
+    with pytest.raises(TypeError, match=r"env_id must be an environment's id .*, got 5"):
+        load_policy("ppo", 5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="is a policy for dynenvs/DoublePendulum-v0"):
         load_policy(whole, HUMANOID)
     renamed = tmp_path / "zip.safetensors"
