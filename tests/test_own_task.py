@@ -130,6 +130,9 @@ def test_options_and_names() -> None:
     assert gym.spec(name).kwargs == {"terminate_on_fall": False}
     with pytest.raises(TypeError, match="terminat_on_fall"):
         make_task(stand, terminat_on_fall=False)
+    with pytest.raises(TypeError, match="function must take a State and give an Outcome, got 'x'"):
+        make_task("x", name="dynenvs/NoFunction-v0")  # type: ignore[arg-type]
+    assert "dynenvs/NoFunction-v0" not in gym.registry
     with pytest.raises(ValueError, match="no environment of dynenvs"):
         make_task(stand, "CartPole-v1")
     with pytest.raises(ValueError, match="another environment's"):

@@ -60,7 +60,7 @@ def make_task(
 
     Raises:
         ValueError: no environment of this package, or the name is another one's.
-        TypeError: an option that does not exist.
+        TypeError: an option that does not exist; `function` is none.
 
     Example::
 
@@ -70,6 +70,8 @@ def make_task(
 
         envs = gym.make_vec(make_task(stand_tall), num_envs=256)
     """
+    if not callable(function):
+        raise TypeError(f"function must take a State and give an Outcome, got {function!r:.200}")
     spec = gym.spec(robot)
     single, many = _shell(spec.entry_point, Shell), _shell(spec.vector_entry_point, VectorShell)
     if single is None or many is None:
