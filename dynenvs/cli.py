@@ -6,6 +6,7 @@ What a command needs is imported when it runs: `--help`, `list` and a misspelt w
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from contextlib import suppress
@@ -271,6 +272,8 @@ def bench_command(
     """
     from dynenvs.agents.bench import bench
 
+    if not math.isfinite(seconds):
+        raise ValueError(f"--seconds must be a finite time [s], got {seconds}")
     bench(seconds, open_console())
 
 

@@ -21,7 +21,8 @@ def parse_options(env_id: str, texts: Sequence[str] | None) -> dict[str, Any]:
     """Options by name; a value is a number, true, false, several with commas between, or a word.
 
     Raises:
-        ValueError: no "=", an option twice, or one that the environment does not have.
+        ValueError: no "=", an option twice, or one that the environment does not have; a value
+            that is nested too deeply.
     """
     options: dict[str, Any] = {}
     for text in texts or ():
@@ -102,4 +103,8 @@ def _value(text: str) -> Any:
         value = ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return text
+    except (MemoryError, RecursionError):  # of Python's parser: signs or brackets without end
+        raise ValueError(
+            f"an option's value {text:.40}... is nested too deeply to be read"
+        ) from None
     return tuple(value) if isinstance(value, list) else value
