@@ -54,7 +54,6 @@ NOT_QUICK = {  # files of which the quick run takes nothing, and why
     "test_core_in_scripts.py": "processes that are killed",
     "test_endurance_script.py": "long runs",
     "test_faults.py": "processes that are killed",
-    "test_fuzz.py": "a minute of inputs",
     "test_ray.py": "a cluster",
 }
 
