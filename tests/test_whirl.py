@@ -97,48 +97,6 @@ def test_no_random_tree_gains_energy_in_silence(rule: str) -> None:
     assert silent == []
 
 
-@pytest.mark.parametrize("turn", [15.0, 40.0])
-def test_no_undriven_tree_drifts_away(turn: float) -> None:
-    """Twenty trees, 0.015 and 0.04 rad in a step: of these 15 and 13 gained 1 to 15 %."""
-    most = []
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        model = random_tree(rng)
-        world = World(model, timestep=1e-3)
-        v = rng.normal(size=model.nv)
-        if model.bodies[1].nv == 6:
-            v[:3] = 0.0
-        world.v[:] = turn * v / np.abs(v).max()
-        most.append(gained(world, 0.2))
-        assert world.diagnostics.degraded == 0
-    assert max(most) < 0.01
-
-
-def test_velocities_of_eulers_rule_are_half_a_step_behind() -> None:
-    """A swinging rod: its energy as read rises and falls by 4.8 %, that of one time by 0.06 %.
-
-    In the tenth second as in the first; the midpoint rule has both at one time.
-    """
-    spans = {}
-    for rule in RULES:
-        builder = ModelBuilder(integrator=rule)
-        builder.body("rod", joint=revolute(axis=(0, 1, 0)), **ROD)
-        world = World(builder.build(), timestep=0.01)
-        world.q[0] = 1.5
-        read, of_one_time, kinetic = [], [], []
-        for _ in range(1000):
-            q, v = world.q.copy(), world.v.copy()
-            world.step()
-            found = totals(world.model, q, v)
-            read.append(found.energy)
-            kinetic.append(found.kinetic)
-            of_one_time.append(totals(world.model, q, 0.5 * (v + world.v)).energy)
-        seconds = np.array([read[:100], read[-100:], of_one_time[-100:]])
-        spans[rule] = np.ptp(seconds, axis=1) / max(kinetic)
-    np.testing.assert_allclose(spans["euler"], [0.0483, 0.0483, 0.0006], atol=2e-4)
-    assert spans["midpoint"][1] < 1e-3 < 0.04 < spans["midpoint"][2]
-
-
 def test_a_slide_on_a_fast_arm_keeps_its_energy() -> None:
     """A bead flies outwards on an arm at 200 rad/s, to ten metres."""
     builder = ModelBuilder(gravity=NOTHING)
@@ -212,17 +170,17 @@ def test_a_whirling_tree_lands_on_the_floor() -> None:
 # What is left alone
 
 
-def bits(model: Model, v: Array, steps: int, tau: Any = None) -> tuple[float, bytes]:
-    """Its fastest turn, if the last step was cut (0.0 if it was not), and its end."""
+def bits(model: Model, v: Array, steps: int) -> tuple[float, bytes]:
+    """How many parts the last step was cut into, about (its first part's share), and its end."""
     world = World(model, timestep=5e-3)
     world.v[:] = v
-    world.step(tau, steps=steps)
+    world.step(steps=steps)
     return float(world._handle.answer[0]["pace"]), world.q.tobytes()
 
 
 def test_slow_and_damped_and_balanced_trees_are_not_cut() -> None:
-    """Below 0.01 rad in a step; where dampers take more; and a wheel, whatever its speed."""
-    assert bits(double_pendulum(), np.array([1.0, -1.9]), 1)[0] == 0.0
+    """Below 0.05 rad in a step; where dampers take more; and a wheel, whatever its speed."""
+    assert bits(double_pendulum(), np.array([5.0, -9.0]), 1)[0] == 0.0
     assert bits(double_pendulum(damping=2.0), np.array([20.0, -40.0]), 1)[0] == 0.0
     assert bits(double_pendulum(), np.array([20.0, -40.0]), 1)[0] > 0.0
     builder = ModelBuilder(gravity=NOTHING)
@@ -231,16 +189,6 @@ def test_slow_and_damped_and_balanced_trees_are_not_cut() -> None:
         "wheel", parent="car", joint=revolute(axis=(0, 1, 0)), mass=0.1, inertia=(1e-3, 2e-3, 1e-3)
     )
     assert bits(builder.build(), np.array([3.0, 1000.0]), 1)[0] == 0.0
-
-
-def test_what_is_driven_is_cut_at_higher_speeds_only() -> None:
-    """From 0.05 rad in a step on; a force as small as can be drives it."""
-    slow, fast = np.array([5.0, -9.0]), np.array([10.0, -20.0])
-    assert bits(double_pendulum(), slow, 1)[0] > 0.0
-    assert bits(double_pendulum(), slow, 1, [0.0, 1e-300])[0] == 0.0
-    assert bits(double_pendulum(), fast, 1, [0.0, 1e-300])[0] > 0.0
-    # By the midpoint rule, too, which keeps more
-    assert bits(double_pendulum(integrator="midpoint"), slow, 1)[0] == 0.0
 
 
 def test_the_same_bits_again() -> None:

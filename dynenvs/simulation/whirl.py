@@ -16,8 +16,7 @@ which is symmetric anyway, is cut into such parts, too: its mean velocity is not
 one, where a step turns a body by much of a radian.
 
 Whether products create or destroy more than dampers take is tried: a step with nothing but these.
-So a rotor that is balanced, whose angle does not change the mass matrix, cuts no steps.  Slower
-trees are tried only where nothing drives the world: what motors do is far more there.
+So a rotor that is balanced, whose angle does not change the mass matrix, cuts no steps.
 
 A step that is cut and still gains energy, where nothing gives it any, counts as degraded.
 """
@@ -51,11 +50,9 @@ from dynenvs.memory.records import EULER, FREE, PRISMATIC, REVOLUTE
 from dynenvs.simulation.centered import center_velocity, push_at
 from dynenvs.simulation.free_motion import push_freely
 
-FAST = 0.05  # turn of a joint in a part, up to which nothing is tried [rad] ...
-FAST_FREE = 0.01  # ... and by Euler's rule where nothing drives the world
+FAST = 0.05  # turn of a joint in a part, up to which nothing is tried [rad]
 SHARE = 0.25  # of the kinetic energy, times that turn squared: what products may create, about
-CREATED = 1e-4  # share of the kinetic energy that they may create or destroy in a part ...
-CREATED_FREE = 2e-5  # ... and by Euler's rule where nothing drives the world
+CREATED = 1e-4  # share of the kinetic energy that they may create or destroy in a part
 TURN = 0.03  # of a body in a part of a step that is cut, by Euler's rule [rad] ...
 TURN_HALFWAY = 0.05  # ... and by the midpoint rule, whose error is a smaller one ...
 PARTS = 5000  # ... into so many parts at most: what is faster counts as degraded
@@ -74,10 +71,7 @@ def whirl(w: WorldView, tau: Floats, dt: float, moved: bool) -> int:
     """
     # Nothing turns far enough to matter, or no tree can
     turn = _fastest_turn(w) * dt if w.header[0].nwhirls > 0 else 0.0
-    if not turn > FAST_FREE:
-        return CALM if moved else FAILED
-    euler = w.header[0].integrator == EULER
-    if not turn > FAST and not (euler and not is_driven(w, tau)):
+    if not turn > FAST:
         return CALM if moved else FAILED
     if moved and w.header[0].recursive == 0 and not _outruns_dampers(w, turn, dt):
         return CALM
@@ -89,40 +83,28 @@ def whirl(w: WorldView, tau: Floats, dt: float, moved: bool) -> int:
     else:
         update_velocities(w, w.v)
         keep_pace(w)
-    start = w.q if euler else w.starts[0]
+    start = w.q if w.header[0].integrator == EULER else w.starts[0]
     return WHIRLS if sum_energy(w, start) == MEASURED else FAILED
 
 
 @inlined
 def tell_gain(w: WorldView, tau: Floats) -> None:
     """Count a step that was cut for trees that whirl, and has gained energy out of nothing."""
-    answer = w.answer[0]
+    answer, h = w.answer[0], w.header[0]
+    # Belts, kinematic bodies, tendons, lifts, motors and wrenches may give energy rightly
+    given = h.nsurfaces + h.nkinematic + h.ntendons + h.nlifted > 0 or (
+        h.nservos > 0 and w.driven[0] != 0.0
+    )
+    for j in range(h.nv):
+        given = given or tau[j] != 0.0
+    for i in range(h.nb):
+        for k in range(6):
+            given = given or w.wrench[i, k] != 0.0
     before, kinetic = answer.energy, answer.kinetic
-    if is_driven(w, tau) or sum_energy(w, w.q) != MEASURED:
+    if given or sum_energy(w, w.q) != MEASURED:
         return
     if not answer.energy - before <= GAINED * max(kinetic, answer.kinetic):
         w.status[0].degraded += 1
-
-
-@inlined
-def is_driven(w: WorldView, tau: Floats) -> bool:
-    """Whether anything may give the world energy rightly.
-
-    Belts, kinematic bodies, tendons, lifts, motors and wrenches.
-    """
-    h = w.header[0]
-    if h.nsurfaces + h.nkinematic + h.ntendons + h.nlifted > 0:
-        return True
-    if h.nservos > 0 and w.driven[0] != 0.0:
-        return True
-    for j in range(h.nv):
-        if tau[j] != 0.0:
-            return True
-    for i in range(h.nb):
-        for k in range(6):
-            if w.wrench[i, k] != 0.0:
-                return True
-    return False
 
 
 @inlined
@@ -278,13 +260,11 @@ def try_products(w: WorldView, tau: Floats, dt: float) -> int:
         if w.dofs[j].tree >= 0:
             trees[w.dofs[j].tree, 2] += dt * w.dofs[j].damping * w.v[j] * w.v[j]
     # More than that, in any tree: the step must be cut
-    free = w.header[0].integrator == EULER and not is_driven(w, tau)
-    share = CREATED_FREE if free else CREATED
     found = False
     for i in range(1, w.header[0].nb):
         if w.bodies[i].whirls:
             t = w.bodies[i].tree
-            bound = trees[t, 2] + share * trees[t, 0]
+            bound = trees[t, 2] + CREATED * trees[t, 0]
             # Written so that NaN counts as whirling
             found = found or not abs(trees[t, 1] - trees[t, 0]) <= bound
     if found:
