@@ -12,8 +12,8 @@ from scipy.spatial.transform import Rotation
 from trees import Array
 
 from dynenvs import ModelBuilder, World, Worlds, free
-from dynenvs.contact.detection.geometry.hull_hull import Separation, best_axis
 from dynenvs.contact.detection.geometry.polyhedron import Polyhedron
+from dynenvs.contact.detection.geometry.separating_axis import Separation, best_axis
 from dynenvs.model.polyhedra import polyhedron
 
 NOTHING = Separation(-1.0, (0.0, 0.0, 0.0))

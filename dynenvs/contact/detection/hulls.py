@@ -17,7 +17,7 @@ from dynenvs.contact.detection.geometry.box_blocks import (
 from dynenvs.contact.detection.geometry.box_box import fineness, longest
 from dynenvs.contact.detection.geometry.distance import distance_up_to, from_center, separation
 from dynenvs.contact.detection.geometry.height_field import ball_on
-from dynenvs.contact.detection.geometry.hull_hull import Separation, hull_hull
+from dynenvs.contact.detection.geometry.hull_hull import hull_hull
 from dynenvs.contact.detection.geometry.polyhedron import (
     Polyhedron,
     open_polyhedron,
@@ -25,6 +25,7 @@ from dynenvs.contact.detection.geometry.polyhedron import (
     three,
 )
 from dynenvs.contact.detection.geometry.round_hull import capsule_hull, sphere_hull
+from dynenvs.contact.detection.geometry.separating_axis import Separation
 from dynenvs.contact.detection.geometry.spot import (
     Point,
     discard,
