@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
 
-from dynenvs.envs.render import Frame, Hooks, Renderer
+from dynenvs.envs.render import Frame, Hooks, Renderer, palette
 from dynenvs.envs.render.cast import NOTHING, cast
 from dynenvs.envs.render.controls import Controls
 from dynenvs.envs.render.mesh import hull_mesh
@@ -33,6 +34,8 @@ def walker(ground: str = "floor") -> Model:
     builder = ModelBuilder(max_contacts=20)
     if ground == "floor":
         builder.half_space("floor")
+    if ground == "slope":
+        builder.half_space("slope", normal=(-math.sin(0.2), 0.0, math.cos(0.2)))
     if ground == "hills":
         x = np.linspace(-3, 3, 31)
         builder.height_field(
@@ -253,6 +256,18 @@ def test_the_robot_darkens_the_floor_below_it() -> None:
     with_robot, without = picture(model, frame), picture(model, away)
     darker = (without - with_robot).sum(axis=2) > 60
     assert (darker & ~blue(with_robot)).sum() > 500
+
+
+def test_a_slope_ends_against_the_sky_as_a_tilted_line() -> None:
+    """A slope that rises to the right; in a level floor's haze its edge would be lost."""
+    image = picture(walker("slope"), posed(walker("slope")))
+    edges = []
+    for column in (10, 310):
+        bright = image[:, column].sum(axis=1)
+        edge = int(np.flatnonzero(bright == sum(palette.SKY_LOW))[-1])
+        assert bright[edge] - bright[edge + 1] > 15
+        edges.append(edge)
+    assert edges[0] - edges[1] > 0.5 * 300 * math.tan(0.2)  # seen from an oblique side
 
 
 def test_hills_hide_what_is_behind_them() -> None:

@@ -228,6 +228,19 @@ def test_pictures_show_the_terrain() -> None:
         assert np.abs(pictures[kind].astype(int) - pictures["flat"])[40:].mean() > 1.0
 
 
+def test_pictures_say_how_the_slope_rises_ahead() -> None:
+    """Ground at 10 degrees: all of it straight uphill, half its tangent at 60 degrees to that."""
+    env = QuadrupedEnv(terrain="slope")
+    env.reset(seed=0)
+    for heading, words in ((0, "10° up"), (60, "5° up"), (180, "10° down"), (240, "5° down")):
+        half = 0.5 * math.radians(heading)
+        env.worlds.states["q"][0, 3:7] = (math.cos(half), 0.0, 0.0, math.sin(half))
+        assert env.readings()["slope"] == words
+    flat = QuadrupedEnv()
+    flat.reset(seed=0)
+    assert "slope" not in flat.readings()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "bar"), [("rough", 0.98), ("stairs", 0.9), ("slope", 0.9)])
 def test_expert_on_terrain_over_many_seeds(kind: str, bar: float) -> None:

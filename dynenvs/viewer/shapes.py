@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.envs.render import palette
-from dynenvs.envs.render.scene import LEVEL, Scene, color_of
+from dynenvs.envs.render.scene import LEVEL, STEEPEST, Scene, color_of
 from dynenvs.envs.render.terrain import smoothed
 from dynenvs.memory.records import REVOLUTE
 from dynenvs.model.hulls import outline, outward_triangles
@@ -22,7 +22,6 @@ Array = NDArray[np.float64]
 
 AXLE = 0.62, 1.12  # radius and half length of a hinge, in radii of its limb
 POINT_RADIUS = 0.012  # of a contact point where it is drawn [units]
-STEEPEST = 0.5  # least cosine to the vertical of a slope that is drawn as ground, not as a wall
 FINEST = 0.1  # widest spacing of a smooth surface's net [m]
 MOST = 240  # meshes of a field along each side
 

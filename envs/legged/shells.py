@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from dynenvs.envs.core.commands import give_command
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
 from dynenvs.envs.legged.legged import SPEEDS, LeggedTask
+from dynenvs.envs.robots.terrain import SLOPE
 from dynenvs.memory.layout import Floats
 
 COMMAND_STEPS = (0.1, 0.05, 0.1)  # of a key in the window [m/s], [m/s], [rad/s]
@@ -36,14 +38,23 @@ class LeggedRobot(DynEnv):
         give_command(self.worlds, self.task.held_command_fields(command, None))
 
     def readings(self) -> dict[str, str]:
-        """Time, speeds against command, residual."""
+        """Time, speeds against command, how the ground rises ahead, residual."""
         task, status = self.worlds.task_states[0], self.worlds.states["status"][0]
         words = {"time": f"{float(status['time']):.2f} s"}
         for name in SPEEDS:
             unit = "rad/s" if name == "turning" else "m/s"
             speed, wanted = float(task[f"{name}_speed"]), float(task[name])
             words[name] = f"{speed:.2f} / {wanted:.2f} {unit}"
+        if self.task.terrain == "slope":
+            words["slope"] = self._slope_ahead()
         return {**words, "residual": f"{float(status['residual']):.0e}"}
+
+    def _slope_ahead(self) -> str:
+        """How steeply the ground rises or falls in the direction that the base faces."""
+        e, x, y, z = self.worlds.states["q"][0, 3:7]
+        heading = math.atan2(2.0 * (x * y + e * z), 1.0 - 2.0 * (y * y + z * z))
+        rise = math.degrees(math.atan(math.tan(SLOPE) * math.cos(heading)))
+        return f"{abs(rise):.0f}° {'up' if rise > 0.0 else 'down'}"
 
     @property
     def pace(self) -> tuple[float, float]:

@@ -20,7 +20,7 @@ from dynenvs.envs.render.develop import (
 )
 from dynenvs.envs.render.orbit import FIELD, OrbitCamera
 from dynenvs.envs.render.pieces import Pieces, pieces_of
-from dynenvs.envs.render.scene import LEVEL, Frame, Scene
+from dynenvs.envs.render.scene import LEVEL, Frame, Scene, is_slope
 from dynenvs.envs.render.shadow import SKY, SKY_BLUR, SUN, SUN_BLUR, light
 from dynenvs.envs.render.terrain import Surface, draw_surface
 from dynenvs.jit.compiled import expect
@@ -31,6 +31,9 @@ Array = NDArray[Any]
 
 RISE = 0.24  # the camera looks so far above the ground, in heights of the view
 TILE = 0.42  # least size of a tile, in heights of the view
+# A tilted plane is seen so many times as far through the haze: its edge against the sky says that
+# it is tilted, and in the haze of a level floor it would be lost
+CLEAR_AIR = 4.0
 
 
 class PerspectiveView:
@@ -61,6 +64,7 @@ class PerspectiveView:
             for geom in model.geoms
             if _is_terrain(geom, model)
         ]
+        self._haze = HAZE * (CLEAR_AIR if any(map(is_slope, scene.half_spaces)) else 1.0)
         if scene.floor is not None or self._surfaces:
             self.camera.rise = RISE * view_height
         self._floor = math.nan if scene.floor is None else float(scene.floor.position[2])
@@ -86,7 +90,7 @@ class PerspectiveView:
             draw_surface(camera, points, normals, np.empty_like(points), self._ground, self._normal)
         view = self.view_height / self._unit
         # A narrow field of view looks from far away through no more air
-        haze = HAZE * view * math.tan(0.5 * FIELD) / math.tan(0.5 * self.camera.field)
+        haze = self._haze * view * math.tan(0.5 * FIELD) / math.tan(0.5 * self.camera.field)
         rows = cast(camera, pieces, self._depth, self._code, self._spans)
         samples = Samples(self._depth, self._code, *rows)
         floor, terrain = self._floor / self._unit, bool(self._surfaces)

@@ -25,6 +25,7 @@ from dynenvs.model.polyhedra import polyhedron_of
 Array = NDArray[np.float64]
 
 LEVEL = 1.0 - 1e-9  # least cosine to the vertical of a level floor's normal
+STEEPEST = 0.5  # ... of a slope that is drawn as ground, not as a wall
 EARTH = 9.81  # [m/s^2]
 BEVEL = 0.35  # rounding of a box's edges, as a share of its smallest half edge
 FAR_SIDE = 0.01  # solids with a y beyond this are on the far side of the robot [m]
@@ -123,6 +124,11 @@ class Scene:
             core = disc.core @ R.T + p
             placed.append(disc._replace(core=core, far=float(core[0, 1]) > FAR_SIDE * self.unit))
         return placed
+
+
+def is_slope(half_space: HalfSpace) -> bool:
+    """Whether it is ground that rises: no level floor, and no wall."""
+    return STEEPEST < float(half_space.normal[2]) < LEVEL
 
 
 def unit_of(view_height: float) -> float:
