@@ -33,8 +33,8 @@ SINGLE = ("wrapper_class", "wrapper_kwargs", "vec_env_cls", "vec_env_kwargs", "m
 
 
 def make_sb3_vec_env(
-    id: str,
-    n: int,
+    env_id: str,
+    n_envs: int,
     *,
     seed: int | None = None,
     num_threads: int | None = None,
@@ -45,11 +45,12 @@ def make_sb3_vec_env(
     Episodes' returns and lengths come with `info["episode"]` at their ends, as from
     stable-baselines3's own `make_vec_env`.  The worlds are one batch, without an environment each
     that a `wrapper_class` could wrap: for another reward, ending or observation give the id of
-    `make_task`, or wrap what is returned in a `VecEnvWrapper`.
+    `make_task`, or wrap what is returned in a `VecEnvWrapper`.  The first arguments have the names
+    that `make_vec_env` gives them.
 
     Args:
-        id: of an environment, as "dynenvs/PlanarHumanoid-v0".
-        n: number of worlds.
+        env_id: the environment's id, as "dynenvs/PlanarHumanoid-v0".
+        n_envs: number of worlds.
         seed: of the first reset; world i is given seed + i.  Drawn if None.
         num_threads: as `gym.make_vec` takes it.
         env_options: the environment's; `max_episode_steps` as `gym.make` takes it.
@@ -59,9 +60,9 @@ def make_sb3_vec_env(
         TypeError: an option that does not exist, or an argument that wraps single environments.
     """
     _refuse_wrappers(env_options)
-    known_arguments(env_options, _options(id), "make_sb3_vec_env")
+    known_arguments(env_options, _options(env_id), "make_sb3_vec_env")
     envs = gym.make_vec(
-        id, num_envs=n, num_threads=num_threads, autoreset_mode="SameStep", **env_options
+        env_id, num_envs=n_envs, num_threads=num_threads, autoreset_mode="SameStep", **env_options
     )
     assert isinstance(envs, VectorShell)
     venv = WorldsVecEnv(envs)
@@ -81,21 +82,21 @@ def _refuse_wrappers(given: dict[str, Any]) -> None:
             raise TypeError(
                 f"make_sb3_vec_env takes no {name}, since its worlds are one batch: for another "
                 "reward, ending or observation give the id of dynenvs.envs.make_task, or wrap the "
-                "result in a VecEnvWrapper; stable_baselines3's make_vec_env(id, n, "
+                "result in a VecEnvWrapper; stable_baselines3's make_vec_env(env_id, n_envs, "
                 f"{name}=...) takes it, on single environments, which are slower"
             )
 
 
-def _options(id: str) -> list[str]:
+def _options(env_id: str) -> list[str]:
     """Names of an environment's options.
 
     Raises:
         ValueError: it has no vector environment as this package's are.
     """
-    entry = gym.spec(id.rpartition(":")[2]).vector_entry_point
+    entry = gym.spec(env_id.rpartition(":")[2]).vector_entry_point
     kind: Any = load_env_creator(entry) if isinstance(entry, str) else entry
     if not (isinstance(kind, type) and issubclass(kind, VectorShell)):
-        raise ValueError(f"{id!r} has no vector environment of dynenvs")
+        raise ValueError(f"{env_id!r} has no vector environment of dynenvs")
     return [name for name in inspect.signature(kind).parameters if name not in TAKEN]
 
 

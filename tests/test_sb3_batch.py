@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import gymnasium as gym
@@ -177,6 +178,14 @@ def test_ppo_learns() -> None:
     finally:
         torch.set_num_threads(threads)
     assert after > 3 * before, (before, after)
+
+
+def test_first_arguments_have_stable_baselines3s_names() -> None:
+    """So that a call of `make_vec_env` becomes one of ours by the function's name alone."""
+    from stable_baselines3.common.env_util import make_vec_env
+
+    own, theirs = (list(inspect.signature(f).parameters) for f in (make_sb3_vec_env, make_vec_env))
+    assert own[:3] == theirs[:3]
 
 
 @pytest.mark.parametrize("name", ["wrapper_class", "vec_env_cls"])
