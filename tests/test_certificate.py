@@ -213,6 +213,17 @@ def test_what_overlaps_from_the_start_is_named() -> None:
         world.audit_every = -1
 
 
+def test_geoms_without_a_name_are_named_with_their_bodies() -> None:
+    """A file that names no geom; one that is named keeps its name alone."""
+    pytest.importorskip("mujoco")
+    body = '<body name="{0}" pos="0 0 {1}"><freejoint/><geom {2} size="0.1" condim="3"/></body>'
+    bodies = body.format("lower", 0.0, ""), body.format("upper", 0.15, 'name="ball"')
+    model = dynenvs.load(f"<mujoco><worldbody>{''.join(bodies)}</worldbody></mujoco>")
+    found = World(model).certificate()
+    assert set(found.pair.split(" and ")) == {"geom 0 of lower", "ball"}
+    assert found.deepest == pytest.approx(0.05)
+
+
 def test_batches_are_audited_as_single_worlds() -> None:
     """The same counts and bits, whatever the number of threads; a masked world has no audits."""
     builder = ModelBuilder().half_space("floor")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from pathlib import Path
 
@@ -238,7 +239,11 @@ def test_shapes_of_a_urdf_that_overlap_at_rest_pass_through_each_other() -> None
     with pytest.warns(NotCarriedOver, match="overlap where all joints are at zero") as told:
         model = dynenvs.load(robot, floating=True)
     assert "they pass through each other" in str(told[0].message)
+    assert "(a and c)" in str(told[0].message)
     touching = {
         frozenset((model.geoms[f.geom_a].body, model.geoms[f.geom_b].body)) for f in model.features
     }
     assert touching == {frozenset("ad"), frozenset("bd")}
+    # Shapes that have no name are named with their links
+    with pytest.warns(NotCarriedOver, match=r"\(geom 0 of a and geom 2 of c\)"):
+        dynenvs.load(re.sub('<collision name="."', "<collision", robot), floating=True)

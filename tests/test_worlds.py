@@ -401,6 +401,26 @@ def test_bodies_and_joints_by_name() -> None:
         world.joint("knee")
 
 
+def test_diagnostics_are_said_in_two_lines_without_zeros() -> None:
+    """What is not zero, by the names of the attributes, and the stages that were called."""
+    world = World(box_on_ground(), timestep=0.002)
+    assert repr(world.diagnostics) == "Diagnostics: all are 0"
+    world.step(steps=5)
+    found = world.diagnostics
+    first, second = repr(found).splitlines()
+    assert first.startswith("Diagnostics: ")
+    assert f"residual={found.residual:.3g}, solves=5" in first
+    assert "degraded" not in first
+    words = [f"{name} solved {s.solved} of {s.called}" for name, s in stages(found) if s.called]
+    assert second == f"  stages: {', '.join(words)}"
+    assert words
+
+
+def stages(found: Any) -> list[tuple[str, Any]]:
+    """The stages of diagnostics, by name."""
+    return list(zip(found.stages._fields, found.stages, strict=True))
+
+
 def test_what_worlds_are_called() -> None:
     """`repr` says how large they are, and when it is."""
     model = box_on_ground()

@@ -18,6 +18,7 @@ from dynenvs.contact.detection.overlaps import measure_overlaps
 from dynenvs.jit.compiled import prepare
 from dynenvs.memory.layout import Floats, WorldView, open_work
 from dynenvs.memory.records import SWING
+from dynenvs.model.labels import geom_label
 from dynenvs.model.model import Model
 
 
@@ -25,7 +26,7 @@ class Certificate(NamedTuple):
     """The worst of each kind, and where it is; zero and "" where there is nothing wrong."""
 
     deepest: float  # of all pairs, how deep one thing is in another [m]
-    pair: str  # the geoms that are so deep in each other
+    pair: str  # the geoms that are so deep in each other; without a name of their own: with bodies
     overrun: float  # of all limited joints, how far one is beyond its stop [rad, m]
     joint: str
     opened: float  # of all loops, by how much one is open [m; of angles rad]
@@ -60,7 +61,8 @@ def depths_of(w: WorldView) -> Floats:
 def names_of(model: Model, feature: int) -> str:
     """The geoms of a feature."""
     record: Any = model.features[feature]
-    return f"{model.geoms[record.geom_a].name} and {model.geoms[record.geom_b].name}"
+    geoms = [model.geoms[g] for g in (record.geom_a, record.geom_b)]
+    return " and ".join(geom_label(geom.name, geom.body) for geom in geoms)
 
 
 def _deepest(model: Model, depths: Floats) -> tuple[float, str]:

@@ -31,6 +31,12 @@ class Stages(NamedTuple):
     lemke: Stage  # Lemke's method on the LCP written out
     cones: Stage  # the exact cone's own, from the pyramid's answer
 
+    def __repr__(self) -> str:
+        """Those that were called, and how often they succeeded."""
+        called = [(name, stage) for name, stage in self._asdict().items() if stage.called]
+        words = [f"{name} solved {stage.solved} of {stage.called}" for name, stage in called]
+        return ", ".join(words) or "none was called"
+
 
 class Diagnostics(NamedTuple):
     """What the solver did since the world was made or reset."""
@@ -52,6 +58,19 @@ class Diagnostics(NamedTuple):
     # Most energy that an audited step gained beyond the work of its actuators [J]; NaN where belts,
     # kinematic bodies or wrenches do work, too
     gained: float
+
+    def __repr__(self) -> str:
+        """A line of what is not zero, and one of the stages that were called."""
+        fields = {name: value for name, value in self._asdict().items() if name != "stages"}
+        words = [f"{name}={_short(value)}" for name, value in fields.items() if value != 0]
+        if not words:
+            return "Diagnostics: all are 0"
+        return f"Diagnostics: {', '.join(words)}; all others are 0\n  stages: {self.stages!r}"
+
+
+def _short(value: float) -> str:
+    """A count as it is, and three digits of a measure."""
+    return str(value) if isinstance(value, int) else f"{value:.3g}"
 
 
 def read_diagnostics(status: Any) -> Diagnostics:

@@ -28,6 +28,7 @@ from dynenvs.model.importing.compiled import (
     rotation,
 )
 from dynenvs.model.importing.losses import Losses
+from dynenvs.model.labels import geom_label
 
 PLANE, FIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH = range(8)
 MOST_CORNERS = 64  # of the hull of a mesh
@@ -47,6 +48,7 @@ class Shapes(NamedTuple):
     """What became of the geoms."""
 
     names: list[str]
+    labels: list[str]  # the same in messages
     carried: NDArray[np.bool_]  # whether the model has it, shape (ngeom,)
     missed: Floats  # how far it reaches out of what the model has of it [m], shape (ngeom,)
 
@@ -59,7 +61,10 @@ def add_shapes(
     moments: whether torsional and rolling friction are wanted
     """
     m = source.m
-    shapes = Shapes(names(m, "geom", m.ngeom), np.zeros(m.ngeom, dtype=bool), np.zeros(m.ngeom))
+    called = names(m, "geom", m.ngeom)
+    owners = [bodies.names[b] for b in m.geom_bodyid]
+    labels = list(map(geom_label, called, owners))
+    shapes = Shapes(called, labels, np.zeros(m.ngeom, dtype=bool), np.zeros(m.ngeom))
     touching = geoms_that_touch(m)
     own = _frictions(coefficients(m), m.geom_condim, moments)
     for g in range(m.ngeom):
@@ -313,7 +318,7 @@ def _overlapping(source: Source, shapes: Shapes, losses: Losses) -> set[tuple[in
     mujoco.mj_forward(m, data)
     deep = data.contact.geom[data.contact.dist < -OVERLAP]
     found = {(int(min(pair)), int(max(pair))) for pair in deep}
-    called = [f"{shapes.names[a]} and {shapes.names[b]}" for a, b in sorted(found)]
+    called = [f"{shapes.labels[a]} and {shapes.labels[b]}" for a, b in sorted(found)]
     losses.add(
         "contact between shapes that overlap where all joints are at zero",
         called,
@@ -386,7 +391,7 @@ def _note_losses(
     mj_model: Any, shapes: Shapes, touching: NDArray[np.bool_], losses: Losses, moments: bool
 ) -> None:
     def where(flags: Any) -> list[str]:
-        return [shapes.names[g] for g in np.flatnonzero(flags)]
+        return [shapes.labels[g] for g in np.flatnonzero(flags)]
 
     fields = mj_model.geom_type == FIELD
     lost = touching & ~shapes.carried
@@ -440,7 +445,7 @@ def _note_override(mj_model: Any, losses: Losses, any_touch: bool) -> None:
 def _note_pairs(mj_model: Any, shapes: Shapes, losses: Losses, moments: bool) -> None:
     """What is left out of each <pair>'s own parameters."""
     geoms = zip(mj_model.pair_geom1.tolist(), mj_model.pair_geom2.tolist(), strict=True)
-    called = [f"{shapes.names[a]} and {shapes.names[b]}" for a, b in geoms]
+    called = [f"{shapes.labels[a]} and {shapes.labels[b]}" for a, b in geoms]
 
     def where(flags: Any) -> list[str]:
         both = shapes.carried[mj_model.pair_geom1] & shapes.carried[mj_model.pair_geom2]
