@@ -32,16 +32,22 @@ def open_console() -> Console:
 
 @contextmanager
 def working(console: Console, words: str) -> Iterator[None]:
-    """Say what is being done: on the terminal while it is, else as a line on standard error.
-
-    These lines come at most every SELDOM seconds.
-    """
+    """Say what is being done: on the terminal while it is, else as `say_seldom` does."""
     if console.is_terminal:
         with console.status(words):
             yield
         return
-    now = time.monotonic()
-    if now - _said[0] >= SELDOM:
-        _said[0] = now
-        print(f"dynenvs: {words}", file=sys.stderr, flush=True)
+    say_seldom(words)
     yield
+
+
+def say_seldom(words: str) -> None:
+    """Say on standard error what is being done, if nothing was said in the last SELDOM seconds."""
+    if time.monotonic() - _said[0] >= SELDOM:
+        say(words)
+
+
+def say(words: str) -> None:
+    """Say on standard error what is being done."""
+    _said[0] = time.monotonic()
+    print(f"dynenvs: {words}", file=sys.stderr, flush=True)

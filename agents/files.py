@@ -13,6 +13,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
+from dynenvs.agents.written import is_remembered
 from dynenvs.files import folders_above, written_whole
 
 try:
@@ -96,13 +97,14 @@ def warn_of_code(path: Path) -> None:
     """Say once of a policy's zip that opening it may do anything, before it is opened.
 
     Args:
-        path: a zip of stable-baselines3; nothing is said of a file that runs no code.
+        path: a zip of stable-baselines3.  Nothing is said of a file that runs no code, nor of a
+            zip that this user's own commands have written.
     """
-    if path.suffix == SUFFIX:
+    if path.suffix == SUFFIX or is_remembered(path):
         return
     print(
-        f"dynenvs: stable-baselines3 unpickles parts of {str(path)!r}, and so runs whatever code "
-        "stands there: open only what you trust",
+        f"dynenvs: stable-baselines3 unpickles parts of {str(path)!r}, which runs any code in "
+        "them, and none of your own commands wrote it: open only what you trust",
         file=sys.stderr,
         flush=True,
     )

@@ -23,6 +23,7 @@ from dynenvs.agents.files import SUFFIX, shipped_file, warn_of_code
 from dynenvs.agents.names import registered
 from dynenvs.agents.policy_card import load_card, read_card
 from dynenvs.agents.policy_network import algorithm_class
+from dynenvs.agents.written import remember
 from dynenvs.files import written_whole
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def save_model(
     note: dict[str, Any] | None = None,
     extra: dict[str, Path] | None = None,
 ) -> None:
-    """Write a model whole or not at all.
+    """Write a model whole or not at all; opening it again needs no warning (`written.py`).
 
     Args:
         model: what `model.save` writes.
@@ -77,6 +78,7 @@ def save_model(
             archive.writestr(NOTE, json.dumps(words))
             for name, source in (extra or {}).items():
                 archive.write(source, name)
+    remember(path)
 
 
 def read_note(path: Path) -> dict[str, Any]:

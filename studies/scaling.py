@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
-from dynenvs.agents.console import open_console
+from dynenvs.agents.console import open_console, working
 from dynenvs.agents.machine import describe, load
 from dynenvs.agents.names import environment_id, short_name
 from dynenvs.files import written_whole
@@ -259,7 +259,7 @@ def main(arguments: list[str] | None = None) -> None:
     try:
         pieces = []
         for env in options.envs:
-            with console.status(env, spinner="line"):
+            with working(console, env):
                 pieces.append(measure(environment_id(env), options.episodes, most))
         write_page(options.page, pieces, options.episodes, before, command)
     except (ValueError, ModuleNotFoundError, MissingPeer) as error:

@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 from gymnasium.envs.registration import EnvSpec
 
+from dynenvs.agents import written
 from dynenvs.agents.evaluation.actors import actor
 from dynenvs.agents.files import shipped_file, warn_of_code
+from dynenvs.agents.written import is_remembered, remember
 
 PENDULUM = "dynenvs/DoublePendulum-v0"
 
@@ -25,6 +27,14 @@ PENDULUM = "dynenvs/DoublePendulum-v0"
 def fresh() -> None:
     """As if nothing had been said in this process."""
     warn_of_code.cache_clear()
+
+
+@pytest.fixture
+def own_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where zips are noted: in a cache of the test's own."""
+    root = tmp_path / "cache" / "dynenvs-kernels"
+    monkeypatch.setattr(written, "cache_root", lambda: root)
+    return root / written.NAME
 
 
 def test_a_policy_on_a_node_is_the_one_that_was_sent(
@@ -99,6 +109,75 @@ def test_nobody_is_warned_of_what_runs_no_code(capsys: pytest.CaptureFixture[str
     warn_of_code(shipped_file(PENDULUM, "ppo"))
     warn_of_code(Path("elsewhere") / shipped_file(PENDULUM, "ppo").name)
     assert capsys.readouterr().err == ""
+
+
+def test_nobody_is_warned_of_what_an_own_command_has_written(
+    own_record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By its bytes, wherever it lies; a file that differs in one of them is a stranger's."""
+    file, moved, other = (tmp_path / f"{name}.zip" for name in ("best", "moved", "other"))
+    file.write_bytes(b"a policy")
+    remember(file)
+    moved.write_bytes(b"a policy")
+    other.write_bytes(b"a policx")
+    for path in (file, moved):
+        warn_of_code(path)
+    assert capsys.readouterr().err == ""
+    warn_of_code(other)
+    assert "open only what you trust" in capsys.readouterr().err
+    assert own_record.read_text().count("\n") == 1
+
+
+def test_models_that_are_saved_are_known_and_a_note_of_ours_makes_nobody_known(
+    own_record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`save_model` notes the zip; a stranger's zip with the same note in it is warned of."""
+    pytest.importorskip("stable_baselines3")
+    from dynenvs.agents.policy_file import save_model
+
+    def save(file: Any) -> None:
+        with zipfile.ZipFile(file, "w") as archive:
+            archive.writestr("data", "{}")
+
+    model: Any = SimpleNamespace(save=save, num_timesteps=1)
+    own, strange = tmp_path / "own.zip", tmp_path / "strange.zip"
+    save_model(model, own, PENDULUM)
+    strange.write_bytes(own.read_bytes())
+    with zipfile.ZipFile(strange, "a") as archive:
+        archive.writestr("policy.pth", b"code")
+    warn_of_code(own)
+    assert capsys.readouterr().err == ""
+    warn_of_code(strange)
+    assert "open only what you trust" in capsys.readouterr().err
+    assert own_record.is_file()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="needs Unix permissions")
+@pytest.mark.parametrize("which", ["record", "folder"])
+def test_a_record_that_others_can_write_is_not_believed(
+    which: str, own_record: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "best.zip"
+    file.write_bytes(b"a policy")
+    remember(file)
+    (own_record if which == "record" else own_record.parent).chmod(0o777)
+    warn_of_code(file)
+    assert "open only what you trust" in capsys.readouterr().err
+
+
+def test_the_record_forgets_its_older_half(own_record: Path, tmp_path: Path) -> None:
+    """It does not grow for ever, and what was written last is still known."""
+    files = [tmp_path / f"{k}.zip" for k in range(2)]
+    for k, file in enumerate(files):
+        file.write_bytes(bytes([k]))
+    remember(files[0])
+    lines = [f"{k:064x}\n" for k in range(written.MOST // 65 + 1)]
+    with own_record.open("a") as record:
+        record.writelines(lines)
+    remember(files[1])
+    assert own_record.stat().st_size < 0.6 * written.MOST
+    assert [is_remembered(file) for file in files] == [False, True]
+    assert lines[-1] in own_record.read_text()
 
 
 @pytest.mark.parametrize("name", ["data", "dynenvs.json"])

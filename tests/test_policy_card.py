@@ -6,6 +6,8 @@ import hashlib
 import json
 import pickle
 import random
+import shutil
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -370,14 +372,19 @@ def test_sac_does_not_train_on_from_what_acts_alone(tmp_path: Path) -> None:
 def test_the_command_exports_and_evaluates(
     whole: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The zip is told of before it is opened, the file it becomes is not."""
-    zip_ = str(whole.with_suffix(".zip"))
+    """A stranger's zip is told of before it is opened; an own one, and what it becomes, are not."""
+    own = whole.with_suffix(".zip")
+    zip_ = str(shutil.copyfile(own, own.with_name("strange.zip")))
+    with zipfile.ZipFile(zip_, "a") as archive:
+        archive.writestr("more", b"")
     warn_of_code.cache_clear()
     out = ("--out", "q.safetensors")
     assert run(monkeypatch, "export-policy", zip_, "--safetensors", *out) == 0
     told = capsys.readouterr()
     assert "q.safetensors: the policy's actions to the bit" in told.out
     assert told.err.count("open only what you trust") == 1
+    assert run(monkeypatch, "export-policy", str(own), "--safetensors", *out) == 0
+    assert "open only what you trust" not in capsys.readouterr().err
     short = ("--episodes", "2", "--option", "max_episode_steps=5", "--agent", "q.safetensors")
     assert run(monkeypatch, "evaluate", "double-pendulum", *short) == 0
     assert "open only what you trust" not in capsys.readouterr().err

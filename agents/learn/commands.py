@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dynenvs.agents.console import open_console
+from dynenvs.agents.console import open_console, working
 from dynenvs.agents.data.commands import Env, Options, Ray, Threads
 from dynenvs.agents.errors import install_hint, told_plainly
 from dynenvs.agents.evaluation.options import parse_options
@@ -64,7 +64,7 @@ def evaluate(
     agents = agent or [*acting, *_shipped(env_id, console)]
     known = {}
     for name in dict.fromkeys((*ends, *agents)):
-        with console.status(name, spinner="line"):
+        with working(console, f"evaluating {name}"):
             known[name] = measure.evaluate(env_id, name, episodes, threads, cluster=ray, **chosen)
     between = measure.References(**{name: known[name].mean_return for name in ends})
     results = {name: known[name] for name in agents}
@@ -285,10 +285,11 @@ def _train_all(trainings: list[Training], ray: str | None) -> None:
     from dynenvs.agents.learn.sweep import sweep
 
     console = open_console()
-    with console.status("training", spinner="line") as status:
-        for done, (one, log) in enumerate(sweep(trainings, ray), 1):
-            _say_how_it_ended(console, one.folder, log)
-            status.update(f"{done} of {len(trainings)} trained")
+    ended = sweep(trainings, ray)
+    for done in range(len(trainings)):
+        with working(console, f"training, {done} of {len(trainings)} are done"):
+            one, log = next(ended)
+        _say_how_it_ended(console, one.folder, log)
 
 
 def _train_one(one: Training, env: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from dynenvs.agents.console import working
 from dynenvs.agents.files import check_writable
 from dynenvs.agents.names import is_dataset, short_name
 from dynenvs.viewer.episode import open_env
@@ -35,7 +36,7 @@ def show(name: str, output: Path | None, console: Console, browser: bool, **what
     bare = name.removeprefix("dynenvs/").replace("/", "-") if is_dataset(name) else short_name(name)
     file = html_file(output or f"dynenvs-{bare}.html")
     check_writable(file)  # better to know before the episode than after it
-    with console.status(f"running {bare}"):
+    with working(console, f"running {bare}"):
         page = view(name, **what)
     page.save(file)
     console.print(f"wrote {file} ({file.stat().st_size / 1e6:.1f} MB)", highlight=False)
