@@ -96,7 +96,7 @@ def cluster(address: str) -> Iterator[None]:
     except (OSError, RayError, RuntimeError, ValueError) as error:
         raise ConnectionError(
             f"no Ray cluster at {address!r} ({str(error).partition(chr(10))[0]}); 'ray start "
-            f"--head' begins one, '{LOCAL}' is one of this machine alone"
+            f"--head' starts one, and '{LOCAL}' is one of this machine alone"
         ) from error
     try:
         yield

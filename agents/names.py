@@ -41,11 +41,11 @@ def environment_id(name: str) -> str:
     known = {word.lower(): env_id for env_id in (*NAMED, LEGGED_ID) for word in _words(env_id)}
     env_id = known.get(name.lower())
     if env_id == LEGGED_ID:
-        raise ValueError(f"{LEGGED_ID} is a robot from a file: name that instead, as go2.xml")
+        raise ValueError(f"{LEGGED_ID} is a robot from a file: name the file instead, as go2.xml")
     if Path(name).suffix in POLICY_FILES:
         raise ValueError(
-            f"{name!r} is a policy's file where an environment is asked for: name that first, as "
-            f"humanoid --agent {name}"
+            f"{name!r} is a policy's file, and an environment is expected here: name that first, "
+            f"as in humanoid --agent {name}"
         )
     if env_id is None:
         choices = [short_name(one) for one in NAMED]

@@ -95,7 +95,7 @@ def load_card(path: Path, env: Any = None, device: str = "cpu", **options: Any) 
     card, tensors = _read(path)
     try:
         if env is not None and card["algorithm"] != "ppo":
-            raise ValueError("it holds what acts, no critics to train on: go on from the zip")
+            raise ValueError("it holds what acts, but no critics to train: continue from the zip")
         model, stays = _empty_model(card, tensors, env, device, options)
         _fill(model.policy, stays)
     except ValueError as error:
@@ -120,7 +120,9 @@ def _read(path: Path) -> tuple[Words, Tensors]:
         why = str(error).partition("\n")[0]
         raise ValueError(f"{str(path)!r} is no safetensors file, or a broken one: {why}") from None
     if text is None:
-        raise ValueError(f"{str(path)!r} has no card of dynenvs in its metadata: no policy of ours")
+        raise ValueError(
+            f"{str(path)!r} has no card of dynenvs in its metadata: it is no policy of dynenvs"
+        )
     try:
         return _checked_card(json.loads(text)), tensors
     except (ValueError, RecursionError) as error:
@@ -143,7 +145,7 @@ def _checked_card(card: Any) -> Words:
                 f"{name} must be of type {kind.__name__}, got {shortly(card.get(name))}"
             )
     if card["format"] != FORMAT:
-        raise ValueError(f"format {card['format']} is not known to this version, {FORMAT} is")
+        raise ValueError(f"format {card['format']} is unknown: this version reads {FORMAT}")
     chosen(card["algorithm"], POLICIES, "algorithm")
     return card
 
@@ -168,7 +170,7 @@ def _empty_model(
     sde, every = network.get("use_sde"), network.get("sde_sample_freq")
     if not (isinstance(sde, bool) and type(every) is int and -1 <= every < 2**31):
         raise ValueError(
-            f"use_sde and sde_sample_freq must be as false, -1, got {sde!r}, {every!r}"
+            f"use_sde and sde_sample_freq must be such as false, -1, got {sde!r}, {every!r}"
         )
     spaces = [space_of(card[name], name) for name in ("observation_space", "action_space")]
     arguments = policy_options(network)
@@ -201,7 +203,7 @@ def _empty_model(
             RuntimeError,
             TypeError,
         ) as error:
-            raise ValueError(f"no network is as its card says: {error}") from None
+            raise ValueError(f"no network can be made as its card says: {error}") from None
     if model.seed is not None:
         model.set_random_seed(model.seed)
     return model, stays

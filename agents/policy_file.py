@@ -167,8 +167,9 @@ def load_policy(what: str | Path, env_id: str | None = None) -> BaseAlgorithm:
     path = ships if ships is not None and ships.is_file() else Path(what)
     if path.suffix != SUFFIX:
         raise ValueError(
-            f"{str(what)!r} is no {SUFFIX} file, nor a policy that ships for {env_id}; zips run "
-            "code: `dynenvs export-policy --safetensors` makes such a file of one that you trust"
+            f"{str(what)!r} is no {SUFFIX} file, nor a policy that ships for {env_id}; opening "
+            "zips runs code: `dynenvs export-policy --safetensors` makes such a file of one that "
+            "you trust"
         )
     return load_model(path, env_id or registered(read_card(path)["env_id"], repr(str(path))))
 

@@ -165,11 +165,11 @@ def space_of(words: Words, what: str) -> gym.spaces.Box:
         if not (isinstance(values, list) and 0 < len(values) <= MOST_ENTRIES):
             raise ValueError(f"{what}'s {side} must be a list of bounds, got {shortly(values)}")
         if not all(value is None or _finite(value) for value in values):
-            raise ValueError(f"{what}'s {side} must have finite numbers and null alone")
+            raise ValueError(f"{what}'s {side} must hold only finite numbers and null")
         sides.append(np.array([none if v is None else v for v in values], dtype))
     low, high = sides
     if low.shape != high.shape or not (low <= high).all():
-        raise ValueError(f"{what}'s low and high must be as long, and no low above its high")
+        raise ValueError(f"{what}'s low and high must be equally long, no low above its high")
     return gym.spaces.Box(low, high, dtype=getattr(np, dtype))
 
 

@@ -75,7 +75,9 @@ def demo(
             "double-pendulum, chain-pendulum, mujoco-ant, ..., an id, or a robot's file: go2.xml."
         ),
     ] = ("humanoid"),
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the start and of a drawn command.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the start, and of the command if drawn.")
+    ] = 0,
     command: Annotated[
         str | None,
         typer.Option(
@@ -110,7 +112,7 @@ def demo(
 ) -> None:
     """Show an agent at work.
 
-    In a window where there is a display, else as a GIF.
+    It opens a window where there is a display, and writes a GIF where there is none.
     """
     env_id = environment_id(env)
     from dynenvs.agents.evaluation.demo import play, writable
@@ -140,11 +142,13 @@ def view(
     what: Annotated[
         str,
         typer.Argument(
-            help="An environment as for demo, a robot's file: go2.xml, or a dataset: "
+            help="An environment as for demo, a robot's file such as go2.xml, or a dataset such as "
             "humanoid/expert-v0."
         ),
     ] = "humanoid",
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the start and of a drawn command.")] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help="Seed of the start, and of the command if drawn.")
+    ] = 0,
     command: Annotated[
         str | None,
         typer.Option(help="Commanded speed or speeds, as for demo."),
@@ -176,7 +180,7 @@ def view(
 ) -> None:
     """Show an episode in the browser.
 
-    As one HTML file that needs no network, or live while it runs.
+    It is one HTML file that needs no network; --live shows it while it runs.
     """
     dataset = is_dataset(what)
     env_id = "" if dataset else environment_id(what)
@@ -185,7 +189,9 @@ def view(
     wanted = None if plots is None else [name.strip() for name in plots.split(",")]
     if dataset:
         if live or command or terrain or options:
-            raise UserError(f"{what!r} is a dataset: it has its own command and options")
+            raise UserError(
+                f"{what!r} is a dataset: its episodes have their commands and options already"
+            )
         show(what, output, open_console(), has_display(), episode=episode, plots=wanted)
         return
     chosen = parse_options(env_id, options)
@@ -197,7 +203,7 @@ def view(
     agent = agent or default_agent(env_id)
     common = {"agent": agent, "seed": seed, "steps": steps, "plots": wanted, **chosen}
     if live and env_id in MUJOCO:
-        raise UserError(f"view: {short_name(env_id)} is not shown live; without --live it is")
+        raise UserError(f"view: {short_name(env_id)} cannot be shown live: leave out --live")
     if live:
         show_live(env_id, open_console(), has_display(), port=port, **common)
     else:
@@ -219,7 +225,7 @@ def _command_of(env_id: str, command: str | None, terrain: Any) -> float | tuple
 
 @app.command("list")
 def list_environments() -> None:
-    """List environments, with the short names of commands."""
+    """List the environments, with the short names that commands take."""
     from dynenvs.agents.listing import show
 
     show(open_console())
@@ -250,7 +256,7 @@ def compile_command(
 def doctor() -> None:
     """Say where the compiled core comes from.
 
-    And which versions are installed.
+    It lists the installed versions of libraries, too.
     """
     from dynenvs.agents.machine import diagnosis
 

@@ -122,7 +122,7 @@ def read_objects(value: Any, seed: int) -> tuple[Loose, ...]:
     entries = [value] if isinstance(value, Mapping) else value
     if not is_list(entries):
         raise ValueError(
-            "objects must be a list of descriptions, as dynenvs.envs.legged.objects.box(...) gives"
+            "objects must be a list of descriptions, as dynenvs.envs.objects.box(...) gives"
             + got(value)
         )
     random = np.random.default_rng(seed)
@@ -138,8 +138,7 @@ def _read(entry: Any, name: str, index: int, random: np.random.Generator) -> lis
     """The objects that one description tells of."""
     if not isinstance(entry, Mapping):
         raise ValueError(
-            f"{name} must be a description, as dynenvs.envs.legged.objects.box(...) gives"
-            + got(entry)
+            f"{name} must be a description, as dynenvs.envs.objects.box(...) gives" + got(entry)
         )
     shape = choice(entry.get("shape"), f"shape of {name}", tuple(SIZE_NAMES))
     names = ("shape", *SIZE_NAMES[shape], *SHARED)

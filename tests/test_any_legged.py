@@ -164,7 +164,7 @@ FAULTS = {
     "unknown pose": ({}, {"pose": "lying"}, "keyframes qpos0, got 'lying'"),
     "short pose": ({}, {"pose": [0.0, 1.0]}, "pose"),
     "friction": ({}, {"friction": -1.0}, "friction"),
-    "legs touch": ({}, {"self_collision": True}, "touches the ground alone"),
+    "legs touch": ({}, {"self_collision": True}, "cannot touch itself here"),
 }
 
 

@@ -123,7 +123,7 @@ def test_demo_opens_a_window_where_there_is_a_display(
         (("demo", "--option", f"command={'-' * 20000}1"), "is nested too deeply to be read"),
         (("demo", "quadruped", "--command", "9,0,0"), "command must be forward in [0.0, 1.5]"),
         (("demo", "quadruped", "--command", "1,0"), "(forward, sideways, turning) must have"),
-        (("demo", "best.zip"), "is a policy's file where an environment is asked for"),
+        (("demo", "best.zip"), "is a policy's file, and an environment is expected here"),
         (("demo", "quadruped", "--command", "a,b"), "must be numbers with commas between"),
         (("dance",), "No such command"),
     ],

@@ -185,7 +185,7 @@ REFUSE = {  # command and what it says of a task of Gymnasium's
     "clone": "has no expert to clone",
     "train ppo": "has no expert by which a run is scored",
     "export-policy ppo --env": "does not say what each number is",
-    "view --live": "is not shown live",
+    "view --live": "cannot be shown live",
     "replay": "has none: collect does not take it",
     "starts": "has none: collect does not take it",
     "export": "has none: collect does not take it",
@@ -246,7 +246,7 @@ def test_a_robot_from_a_file_needs_the_file(
     for name in (short_name(env_id), env_id.removeprefix("dynenvs/")):
         assert run(monkeypatch, *_arguments(command, name)) == 2
         told = capsys.readouterr().err
-        assert "is a robot from a file: name that instead, as go2.xml" in told
+        assert "is a robot from a file: name the file instead, as go2.xml" in told
         assert told.count("\n") == 1
 
 

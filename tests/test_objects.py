@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import re
 from typing import Any
@@ -15,7 +16,7 @@ from dynenvs.agents import reference_controller
 from dynenvs.agents.evaluation.evaluate import evaluate
 from dynenvs.agents.experts.standing import StandingController
 from dynenvs.envs.legged.legged import OBJECT_BOUND, LeggedTask
-from dynenvs.envs.objects import box, capsule, sphere
+from dynenvs.envs.objects import box, capsule, read_objects, sphere
 from dynenvs.envs.robots import quadruped
 
 ROBOTS = ("dynenvs/Quadruped-v0", "dynenvs/Humanoid-v0")
@@ -326,9 +327,18 @@ def test_what_cannot_be_is_refused(objects: Any, words: str) -> None:
         make(ROBOTS[0], objects=objects)
 
 
+@pytest.mark.parametrize("objects", [7, [7]])
+def test_the_refusal_names_a_function_that_exists(objects: Any) -> None:
+    """What it says to call is there to be imported."""
+    with pytest.raises(ValueError, match="as dynenvs") as refused:
+        read_objects(objects, 0)
+    module, name = re.findall(r"as (dynenvs[\w.]*)\.(\w+)\(", str(refused.value))[0]
+    assert getattr(importlib.import_module(module), name) is box
+
+
 def test_objects_have_their_place() -> None:
     """Flat ground, robots in space."""
-    with pytest.raises(ValueError, match="flat ground alone, not on terrain 'rough'"):
+    with pytest.raises(ValueError, match="need flat ground, not terrain 'rough'"):
         make(ROBOTS[0], objects=MIXED, terrain="rough")
     with pytest.raises(ValueError, match="observe_objects=True, but there are no objects"):
         make(ROBOTS[0], observe_objects=True)

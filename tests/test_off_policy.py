@@ -173,7 +173,7 @@ def test_what_a_zip_does_not_do_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ValueError, match=words):
             train("sac", TROT, asked, tmp_path / "two", begin_from=start, threads=1)
 
-    refused(r"best\.zip' holds no pose.*--set hold_pose=0", hold_pose=1.0)
+    refused(r"best\.zip' was trained without hold_pose.*--set hold_pose=0", hold_pose=1.0)
     refused(r"trained without mirror images.*--set symmetric=false", symmetric=True)
     held()[0].save(tmp_path / "held.zip")
     refused(

@@ -250,7 +250,7 @@ def _space(which: str, **changes: Any) -> Callable[[dict[str, Any]], None]:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda card: card.update(format=2), "format 2 is not known to this version, 1 is"),
+        (lambda card: card.update(format=2), "format 2 is unknown: this version reads 1"),
         (lambda card: card.update(algorithm="td3"), "algorithm 'td3' is not known.* ppo, sac"),
         (lambda card: card.update(algorithm="sac"), "policy 'ActorCriticPolicy' is not known"),
         (lambda card: card.pop("network"), "network must be of type dict, got None"),
@@ -269,8 +269,8 @@ def _space(which: str, **changes: Any) -> Callable[[dict[str, Any]], None]:
         (_network(net_arch=[[3]]), "net_arch must be"),
         (_network(log_std_init="big"), "log_std_init must be a float, got 'big'"),
         (_network(log_std_init=10**400), "log_std_init must be a float"),
-        (_network(log_std_init=10**30), "no network is as its card says"),
-        (_network(squash_output=True), "no network is as its card says"),
+        (_network(log_std_init=10**30), "no network can be made as its card says"),
+        (_network(squash_output=True), "no network can be made as its card says"),
         (_network(optimizer_class="x"), "argument 'optimizer_class' is not known"),
         (_network(use_sde=True), "tensor"),
         (_network(use_sde=1), "use_sde"),
@@ -328,7 +328,7 @@ def test_broken_bytes_are_refused(whole: Path) -> None:
 
 
 def test_files_by_the_wrong_door(whole: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"p\.zip' is no \.safetensors file.*zips run code"):
+    with pytest.raises(ValueError, match=r"p\.zip' is no \.safetensors file.*zips runs code"):
         load_policy(tmp_path / "p.zip")
     with pytest.raises(FileNotFoundError, match=r"nowhere\.safetensors"):
         load_policy(tmp_path / "nowhere.safetensors")

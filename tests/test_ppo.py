@@ -189,7 +189,9 @@ def test_a_policy_that_holds_no_pose_does_not_begin_to(tmp_path: Path) -> None:
     plain = load_settings("ppo", TROT, {**changes, "hold_pose": 0, "symmetric": False})
     train("ppo", TROT, plain, tmp_path / "one", threads=1)
     best = tmp_path / "one" / "best.zip"
-    with pytest.raises(ValueError, match=r"best\.zip' holds no pose.*--set hold_pose=0"):
+    with pytest.raises(
+        ValueError, match=r"best\.zip' was trained without hold_pose.*--set hold_pose=0"
+    ):
         train("ppo", TROT, {**plain, "hold_pose": 1.0}, tmp_path / "two", begin_from=best)
     train("ppo", TROT, plain, tmp_path / "two", begin_from=best, threads=1)
 

@@ -196,7 +196,7 @@ def test_what_does_not_fit_is_refused(recorded: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="name of a file"):
         make(env_id("Quadruped"), starts=3)
     env = make(env_id("Quadruped"), starts=path)
-    with pytest.raises(ValueError, match="'command' does not go with starts"):
+    with pytest.raises(ValueError, match="'command' cannot be given with starts"):
         env.reset(options={"command": (0.5, 0.0, 0.0)})
 
 

@@ -145,7 +145,7 @@ def test_what_is_said_of_starts() -> None:
 def test_a_share_falls_to_something(tmp_path: Path) -> None:
     """A share of 0 is where a curriculum goes to, and a curriculum of shares needs one to go to."""
     chosen = load_settings("ppo", PENDULUM, SMALL)
-    with pytest.raises(ValueError, match="begins no episode there"):
+    with pytest.raises(ValueError, match="lets no episode begin there"):
         train("ppo", PENDULUM, chosen, tmp_path / "run", starts=(NAME, 0.0))
     with pytest.raises(ValueError, match="needs --starts DATASET:SHARE"):
         train("ppo", PENDULUM, chosen, tmp_path / "run", curriculum={"starts_share": 0.7})

@@ -66,7 +66,9 @@ def collect(
     ] = 0,
     name: Annotated[
         str | None,
-        typer.Option(help='Name of the dataset, such as "expert-v0"; from the agent if not given.'),
+        typer.Option(
+            help='Name of the dataset, such as "expert-v0"; named after the agent if not given.'
+        ),
     ] = None,
     author: Annotated[str | None, typer.Option(help="Author, for the metadata.")] = None,
     email: Annotated[str | None, typer.Option(help="Address, for the metadata.")] = None,

@@ -41,7 +41,7 @@ def evaluate_on(
         ConnectionError: there is no cluster at that address.
     """
     if not (agent is None or isinstance(agent, str)):
-        raise ValueError(f"on a cluster an agent goes by its name or file, got {agent!r}")
+        raise ValueError(f"on a cluster an agent must be given by its name or file, got {agent!r}")
     ships = agent is None or shipped_file(env_id, agent).is_file()
     sent = agent if agent is None or ships else carried(agent)
 

@@ -46,7 +46,8 @@ def evaluate(
 ) -> None:
     """Measure how good agents are.
 
-    Return, score between standing and the expert, falls, effort, how far their feet slip.
+    By their return, their score (0 for standing, 1 for the expert), falls, effort, and how far
+    their feet slip.
     """
     env_id = environment_id(env)
     from dynenvs.agents.evaluation import evaluate as measure
@@ -104,7 +105,8 @@ Set = Annotated[
 def clone(
     env: Env,
     dataset: Annotated[
-        str | None, typer.Option(help="Minari dataset to clone; the expert by DAgger if not given.")
+        str | None,
+        typer.Option(help="Minari dataset to clone; if not given, the expert is cloned by DAgger."),
     ] = None,
     relabel: Annotated[
         bool,
@@ -131,8 +133,8 @@ def clone(
 ) -> None:
     """Clone the expert, or a dataset, into a policy.
 
-    Writes a zip that `PPO.load` loads; the expert is cloned by DAgger.  A draft is written every
-    minute, and when Ctrl-C ends the work.
+    Writes a zip that `PPO.load` opens.  While it works, a draft is written every minute, and when
+    Ctrl-C stops it.
     """
     env_id = own_environment(env, "clone", "has no expert to clone, and no datasets of collect's")
     from dynenvs.agents.bars import cloning
@@ -204,7 +206,8 @@ Steps = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Steps of the whole run; the settings' if not given. More extend a finished run.",
+        help="Steps of the whole run; as the settings say if not given. A larger number extends a "
+        "finished run.",
     ),
 ]
 Minutes = Annotated[
@@ -373,7 +376,8 @@ def export_policy(
     """Write a policy as an ONNX or a safetensors file.
 
     ONNX runs without torch and dynenvs; a card beside it says what each number is. Safetensors are
-    loaded by dynenvs.agents.load_policy, which runs no code of the file, and serve where zips do.
+    loaded by dynenvs.agents.load_policy, which runs no code of the file; all commands take them as
+    they take zips.
     """
     from dynenvs.agents.files import check_writable
 

@@ -141,7 +141,7 @@ class EquivariantPolicy(ActorCriticPolicy):
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
         if self.use_sde:
-            raise ValueError("equivariant goes with white noise alone: leave out use_sde")
+            raise ValueError("equivariant works with white noise only: leave out use_sde")
         size = self.action_space.shape
         assert size is not None
         self.turn = Turn(image_of(self.images["done"], *size))

@@ -193,7 +193,7 @@ class HoldingPolicy(ActorCriticPolicy):
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
         if self.use_sde:
-            raise ValueError("hold_pose goes with white noise alone: leave out use_sde")
+            raise ValueError("hold_pose works with white noise only: leave out use_sde")
         self.action_net = Held(self.mlp_extractor.latent_dim_pi, **self.law)
         self.action_net.apply(lambda layer: self.init_weights(layer, gain=0.01))
         with torch.no_grad():

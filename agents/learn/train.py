@@ -238,14 +238,14 @@ def _check_kept(
         law = getattr(model.policy, "law", None) or getattr(model.policy, "constants", None)
         if law is None:
             raise ValueError(
-                f"{name} holds no pose, and a policy that begins from a file keeps its form: give "
-                "--set hold_pose=0 with --from"
+                f"{name} was trained without hold_pose, and --from keeps that: give --set "
+                "hold_pose=0, too"
             )
         wanted = asked["policy_kwargs"]
         if not all(np.allclose(law[part], wanted[part]) for part in ("gains", "offset")):
             raise ValueError(
-                f"{name} holds its pose by another law than hold_pose={share:g} is: give "
-                "--set hold_pose=0 with --from, which keeps that of the file"
+                f"{name} holds its pose by another law than hold_pose={share:g}: give --set "
+                "hold_pose=0 with --from, which keeps the file's law"
             )
     mirrored = not isinstance(model, SAC) or model.replay_buffer_kwargs.get("mirror")
     if settings.get("symmetric") and not mirrored:
@@ -330,7 +330,7 @@ def _check_starts(starts: tuple[str, float] | None, curriculum: dict[str, Any] |
         raise ValueError("--curriculum starts_share needs --starts DATASET:SHARE to go to")
     if starts and starts[1] == 0.0 and not falls:
         raise ValueError(
-            f"--starts {starts[0]}:0 begins no episode there: give a share above 0, or "
+            f"--starts {starts[0]}:0 lets no episode begin there: give a share above 0, or "
             "--curriculum starts_share=0.7, from which the share falls to 0"
         )
 
@@ -351,9 +351,7 @@ def _refuse_beginnings(
         ("--curriculum", curriculum),
     ):
         if value:
-            raise ValueError(
-                f"{name} begins a run and --resume goes on with one: choose one of them"
-            )
+            raise ValueError(f"{name} begins a run, and --resume continues one: choose one of them")
 
 
 def _told_anew(

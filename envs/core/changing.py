@@ -47,7 +47,7 @@ def change_options(task: Task, options: dict[str, Any]) -> None:
         tell_clean(other.packed_disturbance)
     if shape := _other_shape(task, other):
         raise ValueError(
-            f"change_options cannot change {', '.join(options)}: {shape}; make the worlds anew"
+            f"change_options cannot change {', '.join(options)}: {shape}; make a new environment"
         )
     task.options[:] = other.options
     task.disturbance[:] = other.packed_disturbance[: len(task.disturbance)]

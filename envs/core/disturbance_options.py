@@ -73,7 +73,7 @@ def read_motors(
     if choice(control, "control", CONTROLS) == "torque":
         for name, value in given.items():
             if value is not None:
-                raise ValueError(f'{name} is of control="position" alone, not of torques')
+                raise ValueError(f'{name} is for control="position" only: leave it out here')
         return None
     limits = model.effort_limit[model.actuated]
     stiffness = _each_motor(
@@ -115,7 +115,7 @@ def read_payload(value: Any, mass: float, least: float) -> tuple[float, float]:
     room = max(least - LEAST_MASS, 0.0) * mass
     if low < -room:
         raise ValueError(
-            f"payload_range may take {room:.3g} kg from the trunk at most" + got(value)
+            f"payload_range may take at most {room:.3g} kg from the trunk" + got(value)
         )
     return low, high
 
@@ -135,7 +135,7 @@ def read_offset(value: Any, planar: bool) -> Floats:
     for k, bound in enumerate(bounds.tolist()):
         number(bound, f"com_offset[{k}]", 0.0, MOST_OFFSET, "m")
     if planar and bounds[1] > 0.0:
-        raise ValueError("com_offset[1] is along y, which a planar robot has not" + got(value))
+        raise ValueError("com_offset[1] is along y, and a planar robot has no y" + got(value))
     return bounds
 
 

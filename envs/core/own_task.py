@@ -80,7 +80,7 @@ def make_task(
     title = _title(function)
     name = name or f"dynenvs/{title}-v0"
     if name in registry and not hasattr(registry[name].entry_point, "function"):
-        raise ValueError(f"name: {name!r} is another environment's")
+        raise ValueError(f"name: {name!r} is the name of another environment")
     words = f"{function.__doc__ or title}\n\nThe robot is that of {robot}."
     kept = {"function": staticmethod(function), "__doc__": words}
     own: Any = type(f"{title}Env", (OwnEnv, single), kept)

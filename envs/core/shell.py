@@ -160,7 +160,7 @@ class Shell(gym.Env[Observation, NDArray[np.float32]]):
         if self._closed:
             name = type(self).__name__
             raise gym.error.ClosedEnvironmentError(
-                f"{name}.{method}() after close(); reset() opens it again"
+                f"{name}.{method}() was called after close(); reset() opens it again"
             )
 
     def __getstate__(self) -> dict[str, Any]:

@@ -139,7 +139,9 @@ class State:
     def _info(self, name: str) -> NDArray[Any]:
         names = self._arrays.info.dtype.names or ()
         if name not in names:
-            raise AttributeError(f"this environment's info has no {name!r}, but {', '.join(names)}")
+            raise AttributeError(
+                f"this environment's info has no {name!r}: it has {', '.join(names)}"
+            )
         found: NDArray[Any] = self._arrays.info[name]
         return found
 

@@ -223,8 +223,8 @@ class Task(ABC):
         """
         if options and len(self.start_rows):
             raise ValueError(
-                f"reset option {next(iter(options))!r} does not go with starts, whose states bring "
-                "their own: make the environment without starts"
+                f"reset option {next(iter(options))!r} cannot be given with starts, whose states "
+                "bring their own: make the environment without starts"
             )
 
     @property

@@ -240,4 +240,4 @@ class VectorShell(VectorEnv[NDArray[Any], NDArray[np.float32], NDArray[Any]]):
         """
         if self.closed:
             name = type(self).__name__
-            raise gym.error.ClosedEnvironmentError(f"{name}.{method}() after close()")
+            raise gym.error.ClosedEnvironmentError(f"{name}.{method}() was called after close()")

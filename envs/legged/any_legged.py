@@ -223,7 +223,7 @@ class AnyLeggedTask(QuadrupedTask):
     def build(self) -> Model:
         """The robot on its ground, among its objects."""
         if self.self_collision:
-            raise ValueError("self_collision: a robot from a file touches the ground alone here")
+            raise ValueError("self_collision: a robot from a file cannot touch itself here")
         return _model(self._robot, self.friction, self.terrain, self.terrain_seed, self.loose)
 
 

@@ -166,7 +166,7 @@ class LeggedTask(Task):
         self.observe_objects = flag(self.observe_objects, "observe_objects")
         self.loose: tuple[Loose, ...] = read_objects(self.objects, self.objects_seed)
         if self.loose and self.terrain != "flat":
-            raise ValueError(f"objects lie on flat ground alone, not on terrain {self.terrain!r}")
+            raise ValueError(f"objects need flat ground, not terrain {self.terrain!r}")
         if self.integrator is None:
             self.integrator = "midpoint" if self.loose else "euler"
         if self.observe_objects and not self.loose:
