@@ -225,7 +225,7 @@ def _command_of(env_id: str, command: str | None, terrain: Any) -> float | tuple
 
 @app.command("list")
 def list_environments() -> None:
-    """List the environments, with the short names that commands take."""
+    """List the environments, with their short names."""
     from dynenvs.agents.listing import show
 
     show(open_console())
