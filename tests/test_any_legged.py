@@ -280,5 +280,5 @@ def test_other_faults() -> None:
         make_legged("nowhere.xml")
     with pytest.raises(TypeError, match="unexpected keyword argument 'legs'"):
         make_legged(text, "Fault-v0", legs=4)
-    with pytest.raises(ValueError, match="another environment's"):
+    with pytest.raises(ValueError, match="the name of another environment"):
         make_legged(text, "dynenvs/Quadruped-v0")

@@ -269,9 +269,13 @@ def test_close(name: str) -> None:
         env.render()
         env.close()
         env.close()
-        with pytest.raises(gym.error.ClosedEnvironmentError, match=r"step\(\) after close"):
+        with pytest.raises(
+            gym.error.ClosedEnvironmentError, match=r"step\(\) was called after close"
+        ):
             env.step(idle(env, 0))
-        with pytest.raises(gym.error.ClosedEnvironmentError, match=r"render\(\) after close"):
+        with pytest.raises(
+            gym.error.ClosedEnvironmentError, match=r"render\(\) was called after close"
+        ):
             env.render()
 
 

@@ -275,7 +275,7 @@ def _space(which: str, **changes: Any) -> Callable[[dict[str, Any]], None]:
         (_network(use_sde=True), "tensor"),
         (_network(use_sde=1), "use_sde"),
         (_space("observation_space", dtype="object"), "dtype 'object' is not known"),
-        (_space("observation_space", low=[None] * 5), "as long"),
+        (_space("observation_space", low=[None] * 5), "equally long"),
         (_space("observation_space", low=["x"] * 6), "finite numbers and null"),
         (_space("observation_space", low=[float("nan")] * 6), "finite numbers and null"),
         (_space("action_space", low=[2.0, 2.0]), "no low above its high"),
@@ -363,7 +363,7 @@ def test_who_goes_on_from_an_export_learns_its_value_anew(whole: Path, tmp_path:
 def test_sac_does_not_train_on_from_what_acts_alone(tmp_path: Path) -> None:
     save_model(_sac(), tmp_path / "p.zip", PENDULUM, {"options": {}})
     file = export_tensors(str(tmp_path / "p.zip"), tmp_path / "p.safetensors")
-    with pytest.raises(ValueError, match="no critics to train on: go on from the zip"):
+    with pytest.raises(ValueError, match="no critics to train: continue from the zip"):
         load_model(file, PENDULUM, env=gym.make(PENDULUM))
 
 

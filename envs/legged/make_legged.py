@@ -53,7 +53,7 @@ def make_legged(
     if name is None:
         raise ValueError("name: a robot that comes without a file needs one, such as 'MyRobot-v0'")
     if _taken(name):
-        raise ValueError(f"name: {name!r} is another environment's")
+        raise ValueError(f"name: {name!r} is the name of another environment")
     registry.pop(name, None)
     gym.register(
         id=name,
