@@ -108,6 +108,7 @@ def allocate(
     if bounces or (pairs.restitution > 0.0).any():
         header.restitution = options.restitution
     header.moments, header.ngrains = has_moments(contacts), len(contacts.grains)
+    header.nviscous = count_viscous(contacts)
     header.integrator = integrator_code(
         integrator_name(options.integrator), header.restitution != INELASTIC
     )
@@ -153,6 +154,12 @@ def has_moments(contacts: Contacts) -> bool:
     pairs = contacts.pairs
     solid = bool((pairs.torsional > 0.0).any() or (pairs.rolling > 0.0).any())
     return solid or any(f.torsional > 0.0 or f.rolling > 0.0 for f in contacts.points)
+
+
+def count_viscous(contacts: Contacts) -> int:
+    """How many features have viscous friction."""
+    solid = int((contacts.pairs.viscous > 0.0).sum())
+    return solid + sum(feature.viscous > 0.0 for feature in contacts.points)
 
 
 def fill_polygons(header: Any, records: Records) -> None:
@@ -317,6 +324,7 @@ def _fill_pair_features(
     records["kind"], records["group"] = kinds[pairs.geom_b], pairs.group
     records["friction"], records["restitution"] = pairs.friction, pairs.restitution
     records["spin"], records["roll"] = pairs.torsional, pairs.rolling
+    records["viscous"] = pairs.viscous
 
 
 def _fill_points(
@@ -338,6 +346,7 @@ def _fill_points(
         record.target_radius = 0.0 if b.kind == HALF_SPACE else b.size[0]
         record.friction, record.restitution = feature.friction, feature.restitution
         record.spin, record.roll = feature.torsional, feature.rolling
+        record.viscous = feature.viscous
         record.far_squared = _far_squared(a, b)
 
 
