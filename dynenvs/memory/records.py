@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 # Joint types
-FIXED, REVOLUTE, PRISMATIC, SPHERICAL, FREE = range(5)
-COUPLED = 5  # of loops alone
+FIXED, REVOLUTE, PRISMATIC, SPHERICAL, FREE, SCREW = range(6)
+COUPLED = 6  # of loops alone
 # What a body on a free joint in the world carries: nothing that moves, or a tree; ROOTED: any other
 ROOTED, ALONE, BASE = range(3)
 # What limits a coordinate: two stops, or the largest angle of the ball that begins with it
@@ -46,7 +46,7 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "nloops", "ne", "ntrees", "widest", "sparse",
     "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments", "sprung", "ndry",
     "nservos", "ngears", "nbeside", "nspins", "nwhirls", "nswings", "nsmooth", "ncarried",
-    "nconstraints", "nlifted", "ntendons", "nsegments", "ngrains", "nviscous", "nfilm",
+    "nconstraints", "nlifted", "ntendons", "nsegments", "ngrains", "nviscous", "nfilm", "nscrews",
     "lcp_size", "model_bytes", "state_bytes", "workspace_bytes",  # of the LCP's room, of buffers
 ]
 # fmt: on
@@ -92,6 +92,7 @@ BODY = record_type(
         ("odd", "f8", (3, 3)),
         ("position", "f8", (3,)),
         ("axis", "f8", (3,)),  # unit, in the joint frame
+        ("pitch", "f8"),  # of a screw: how far it moves along the axis as it turns [m/rad]
         ("mass", "f8"),
         ("com", "f8", (3,)),  # in the body frame [m]
         ("inertia", "f8", (3, 3)),  # about the centre of mass, body axes [kg m^2]

@@ -124,6 +124,7 @@ def allocate(
         for body, kind in zip(bodies, kinds, strict=True)
         if body.joint.friction > 0.0 and not body.kinematic
     )
+    header.nscrews = kinds.count(JOINT_TYPES["screw"])
     header.sprung = any(body.joint.stiffness != 0.0 for body in bodies)
     velocities = {body.name: JOINT_NV[kind] for body, kind in zip(bodies, kinds, strict=True)}
     count_cords(header, cords, velocities)
@@ -217,6 +218,7 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body], pushed: set[s
         record.rotation[:] = rotation
         record.position[:] = position
         record.axis[:] = unit3(joint.axis, f"axis of the joint of {body.name!r}")
+        record.pitch = joint.pitch
         axes.append(fill_turn(record, axes[parent]))
         record.principal, record.offset = principal(record), record.position.any()
         record.in_plane = is_in_plane(record) and (parent == 0 or records[parent].in_plane)

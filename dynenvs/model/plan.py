@@ -54,6 +54,7 @@ UNKNOWN_TO_REFINEMENT = {
     "moments": "torsional or rolling friction",
     "nviscous": "viscous friction",
     "ndry": "dry friction at joints",
+    "nscrews": "screws",
 }
 
 
