@@ -19,6 +19,7 @@ _HOMES = {
     "ModelError": "dynenvs.model.parts",
     "revolute": "dynenvs.model.parts",
     "prismatic": "dynenvs.model.parts",
+    "screw": "dynenvs.model.parts",
     "spherical": "dynenvs.model.parts",
     "free": "dynenvs.model.parts",
     "fixed": "dynenvs.model.parts",

@@ -178,7 +178,7 @@ def test_what_is_saved_is_read_again(tmp_path: Path) -> None:
     """The limits are no narrower there."""
     file = tmp_path / "model.json"
     dynenvs.save(model(), file)
-    assert json.loads(file.read_text(encoding="utf-8"))["version"] == 6
+    assert json.loads(file.read_text(encoding="utf-8"))["version"] == 7
     assert dynenvs.load(file).packed.tobytes() == model().packed.tobytes()
 
 

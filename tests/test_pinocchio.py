@@ -88,6 +88,8 @@ def _joint_model(link: Link) -> Any:
         return pin.JointModelRevoluteUnaligned(link.axis)
     if link.kind == "prismatic":
         return pin.JointModelPrismaticUnaligned(link.axis)
+    if link.kind == "screw":
+        return pin.JointModelHelicalUnaligned(link.axis, link.pitch)
     simple = {
         "spherical": pin.JointModelSpherical,
         "free": pin.JointModelFreeFlyer,

@@ -44,6 +44,7 @@ class Link(NamedTuple):
     inertia: Array
     armature: float
     damping: float
+    pitch: float = 0.0  # of a screw
 
 
 class Tree(NamedTuple):
@@ -105,16 +106,20 @@ def add_link(builder: ModelBuilder, link: Link) -> None:
     if link.kind.startswith("dh_"):
         builder.dh_link(link.name, joint=Joint(link.kind[3:], **options), **link.dh, **body)
         return
+    if link.kind == "screw":
+        options["pitch"] = link.pitch
     joint = Joint(
         link.kind, axis=link.axis, position=link.position, rotation=link.rotation, **options
     )
     builder.body(link.name, joint=joint, **body)
 
 
-def random_tree(seed: int, bodies: int | None = None, floating: bool = False) -> Tree:
+def random_tree(
+    seed: int, bodies: int | None = None, floating: bool = False, screws: bool = False
+) -> Tree:
     """A forest of 1 to 10 bodies with random joints about random axes; the same for equal seeds.
 
-    floating: whether no root is bound to an axis.
+    floating: whether no root is bound to an axis; screws: whether hinges and slides are screws.
     """
     rng = np.random.default_rng(seed)
     builder = ModelBuilder(gravity=rng.normal(size=3) * 6)
@@ -125,6 +130,8 @@ def random_tree(seed: int, bodies: int | None = None, floating: bool = False) ->
         if links and links[-1].mass == 0.0:
             parent = links[-1]  # a massless link must carry something
         links.append(_random_link(rng, f"link{len(links)}", parent, floating))
+        if screws and links[-1].kind in ("revolute", "prismatic"):
+            links[-1] = links[-1]._replace(kind="screw", pitch=rng.normal())
         add_link(builder, links[-1])
     return Tree(builder.build(), links, rng)
 

@@ -11,7 +11,7 @@ from environment_pages import write
 from dynenvs.agents.experts.reference import EXPERTS
 from dynenvs.envs.core.table import BatchView
 from dynenvs.jit.handles import Array, Handle
-from dynenvs.memory.layout import BroadView, LoopView, ModelView, StateView, WorkView
+from dynenvs.memory.layout import BroadView, FilmView, LoopView, ModelView, StateView, WorkView
 from dynenvs.memory.sparse_view import SparseView
 
 ROOMS: dict[type[Handle], str] = {
@@ -20,6 +20,7 @@ ROOMS: dict[type[Handle], str] = {
     WorkView: "w",
     BroadView: "w.broad",
     LoopView: "w.closure",
+    FilmView: "w.film",
     SparseView: "w.scene",
 }
 MOST = 12  # functions that are named one by one

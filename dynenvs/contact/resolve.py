@@ -50,6 +50,7 @@ from dynenvs.contact.detection.detect import (
 from dynenvs.contact.detection.manifold import FOUND, carry, hold, open_pair, pull_back
 from dynenvs.contact.detection.seams import foresee
 from dynenvs.contact.law.directional import set_directions
+from dynenvs.contact.law.viscous import hold_film, keep_drag, respect_film
 from dynenvs.contact.rolled import roll_on
 from dynenvs.contact.solve import solve_contacts
 from dynenvs.contact.sparse.solve import solve_sparse
@@ -96,12 +97,16 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
         return FAILED
     if w.header[0].nswings > 0:
         expect_swings(w, dt)
+    # So does viscous friction, of all that touches now
+    w.answer[0].film = 0
+    if w.header[0].nviscous > 0 and hold_film(w, count, dt) < 0:
+        return FAILED
     # Solve, look where that leads, and once more with what was missed there
     worst, pivots = 0.0, 0
     status = CERTIFIED
     forward = unactuated == 0 and ahead == 0.0
     listed = count
-    if forward and has_many(w, count):
+    if forward and w.answer[0].film == 0 and has_many(w, count):
         count = choose_contacts(w, count, dt)
         if count < 0:
             return FAILED
@@ -180,6 +185,8 @@ def _solve_densely(w: WorldView, count: int, dt: float, forward: bool, rubs: boo
         return FAILED
     if closed and rows > 0 and respect_loops(w, rows) != HELD:
         return FAILED
+    if w.answer[0].film > 0 and respect_film(w, rows) < 0:
+        return FAILED
     return int(_respond(w, count, rows, dt, forward, rubs))
 
 
@@ -210,6 +217,8 @@ def _respond(w: WorldView, count: int, rows: int, dt: float, forward: bool, rubs
     if rubs and w.header[0].ndry > 0:
         _remember_dry(w, rows)
     if rubs and w.header[0].moments != 0 and keep_moments(w, count) < 0:
+        return FAILED
+    if w.answer[0].film > 0 and keep_drag(w, rows) < 0:
         return FAILED
     return int(status)
 

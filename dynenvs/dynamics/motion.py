@@ -133,15 +133,15 @@ def move_body(
     put_entries(work.v, 3, slide)
     put_entries(work.a, 0, spin)
     put_entries(work.a, 3, rise)
-    # Spherical and free joints have columns that turn with the body: they go one by one
-    if body.nv > 1:
+    # All other kinds: columns of their own, which go one by one
+    if body.joint > PRISMATIC:
         joint_axes(body, pose, origin, axes)
         _move_freely(body, v, axes, work)
 
 
 @inlined
 def _move_freely(body: Any, v: Floats, axes: Floats, work: Any) -> None:
-    """The same for a spherical or free joint, whose body has its parent's motion so far.
+    """The same for any other joint, whose body has its parent's motion so far.
 
     A free joint is three translations and then a turn, which sees the velocity after them.
     """

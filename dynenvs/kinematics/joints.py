@@ -6,6 +6,7 @@ type       nq  nv  coordinates
 fixed       0   0
 revolute    1   1  angle about `axis` [rad]
 prismatic   1   1  distance along `axis` [m]
+screw       1   1  angle about `axis` [rad], along which it moves by `pitch` times that
 spherical   4   3  q: unit quaternion; v: angular velocity in the body's frame [rad/s]
 free        7   6  q: position in the joint frame, unit quaternion; v: linear velocity in the
                    joint frame [m/s], angular velocity in the body's frame [rad/s]
@@ -29,12 +30,12 @@ from dynenvs.kinematics.rotation import (
 )
 from dynenvs.kinematics.triples import add, entries, into_world, plus, put_entries
 from dynenvs.memory.layout import Floats, ModelView, Records
-from dynenvs.memory.records import FREE, PRISMATIC, REVOLUTE, SPHERICAL
+from dynenvs.memory.records import FREE, PRISMATIC, REVOLUTE, SCREW, SPHERICAL
 from dynenvs.simd.trigonometry import sine_cosine, sines_cosines, within_reach
 from dynenvs.simd.vectors import WIDTH
 
-JOINT_NQ = (0, 1, 1, 4, 7)
-JOINT_NV = (0, 1, 1, 3, 6)
+JOINT_NQ = (0, 1, 1, 4, 7, 1)
+JOINT_NV = (0, 1, 1, 3, 6, 1)
 
 
 @inlined
@@ -49,7 +50,7 @@ def turn_joints(bodies: Records, poses: Records, q: Floats) -> None:
     for i in range(1, last + 1):
         body = bodies[i]
         angle = poses[body.parent].angle if body.parallel else 0.0
-        if body.joint == REVOLUTE:
+        if body.joint == REVOLUTE or body.joint == SCREW:
             angle += body.sign * q[body.q_at] if body.parallel else q[body.q_at]
         poses[i].angle = angle
         reached = reached and within_reach(angle)
@@ -109,7 +110,7 @@ def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
         for k in range(3):
             for j in range(3):
                 R[k, j] = body.rest[k, j] + c * body.even[k, j] + s * body.odd[k, j]
-    elif body.joint == REVOLUTE:
+    elif body.joint == REVOLUTE or body.joint == SCREW:
         if body.principal:
             turn_about_principal(parent.R, body, s, c, R)
         else:
@@ -125,6 +126,8 @@ def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
         times(parent.R, body.rest, R)
     if body.joint == PRISMATIC:
         step = plus(step, q[at], rotate(R, body.axis))
+    elif body.joint == SCREW:
+        step = plus(step, body.pitch * q[at], rotate(R, body.axis))
     put_entries(pose.p, 0, add(entries(parent.p, 0), step))
 
 
@@ -162,6 +165,13 @@ def joint_axes(body: Any, pose: Any, origin: Floats, axes: Floats) -> None:
     elif body.joint == PRISMATIC:
         ax, ay, az = rotate(pose.R, body.axis)
         _sliding_axis(ax, ay, az, axes[at])
+    elif body.joint == SCREW:
+        # S = (a; r x a + pitch a)
+        ax, ay, az = rotate(pose.R, body.axis)
+        _turning_axis(ax, ay, az, rx, ry, rz, axes[at])
+        axes[at, 3] += body.pitch * ax
+        axes[at, 4] += body.pitch * ay
+        axes[at, 5] += body.pitch * az
     elif body.joint == SPHERICAL or body.joint == FREE:
         # Translations along the joint's frame, turns about the body's own axes
         if body.joint == FREE:
@@ -179,7 +189,7 @@ def integrate(w: ModelView, q: Floats, v: Floats, dt: float, out: Floats) -> Non
     for i in range(1, w.header[0].nb):
         body = w.bodies[i]
         at, vat = body.q_at, body.v_at
-        if body.joint == REVOLUTE or body.joint == PRISMATIC:
+        if body.nv == 1:
             out[at] = q[at] + v[vat] * dt
         # The position is a sum; the orientation turns about the body's own axes
         elif body.joint == SPHERICAL or body.joint == FREE:
@@ -199,7 +209,7 @@ def difference(w: ModelView, q0: Floats, q1: Floats, out: Floats) -> None:
     for i in range(1, w.header[0].nb):
         body = w.bodies[i]
         at, vat = body.q_at, body.v_at
-        if body.joint == REVOLUTE or body.joint == PRISMATIC:
+        if body.nv == 1:
             out[vat] = q1[at] - q0[at]
         # As `integrate`, the other way round
         elif body.joint == SPHERICAL or body.joint == FREE:

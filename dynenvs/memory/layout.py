@@ -137,6 +137,8 @@ class StateView(ModelView, buffers=("model", "state")):
         "set them anew since")
     moments: Floats = _state(f8, "nk", "3", when="moments",
         what="impulse moment of each candidate in the last step on A, world axes [N m s]")
+    drag: Floats = _state(f8, "nk", "3", when="nviscous",
+        what="of each candidate's impulse the viscous part in the last step, world axes [N s]")
     stops: Floats = _state(f8, "nv", when="nlimited",
         what="impulse that joint stops gave each coordinate in the last step [N m s, N s]")
     dry: Floats = _state(f8, "nv", when="ndry",
@@ -180,6 +182,19 @@ class LoopView(ModelView, buffers=("model", "work")):
     x: Floats = _work(f8, "ne", what="scratch")
     change: Floats = _work(f8, "nv", when="ne", what="scratch")
     curve: Floats = _work(f8, "nv", when="ne", what="velocity that the loops' curvature asks for")
+
+
+class FilmView(ModelView, buffers=("model", "work")):
+    """What a step computes of viscous friction (`dynenvs.contact.law.viscous`)."""
+
+    contact: Ints = _work(i8, "nfilm", what="each row's contact")
+    axis: Floats = _work(f8, "nfilm", "3", what="its direction, world axes")
+    softness: Floats = _work(f8, "nfilm", what="1 / (c dt) [1/kg]")
+    Y: Floats = _work(f8, "nv", "nfilm", what="L^-T J^T")
+    K: Floats = _work(f8, "nfilm", "nfilm", what="factors of J M^-1 J^T + 1 / (c dt)")
+    T: Floats = _work(f8, "nfilm", "nr", when="nfilm",
+        what="K^-1 times the rows' coupling with the contact rows")
+    x: Floats = _work(f8, "nfilm", what="K^-1 times the rows' free velocity [N s]")
 
 
 class WorkView(ModelView, buffers=("model", "work")):
@@ -247,6 +262,7 @@ class WorkView(ModelView, buffers=("model", "work")):
     block: Ints = _work(i8, "max(nl, nv)", what="block of each variable, or the row after the last")
     lcp: Floats = _work(f8, "lcp_size", what="working memory of the LCP's solvers")
     closure: LoopView = nested(LoopView)
+    film: FilmView = nested(FilmView)
     scene: SparseView = nested(SparseView)
     servo_work: Records = _work(SERVO_WORK, "nservos",
         what="what a step works out of each actuator")
@@ -265,7 +281,9 @@ class WorldView(StateView, WorkView, buffers=("model", "state", "work")):
     """One world with a workspace: what a step gets."""
 
 
-_KINDS: list[type[Handle]] = [ModelView, StateView, WorkView, BroadView, LoopView, SparseView]
+_KINDS: list[type[Handle]] = [
+    ModelView, StateView, WorkView, BroadView, LoopView, FilmView, SparseView,
+]  # fmt: skip
 NUMBERED = number_arrays(_KINDS, PLACES)  # how many places of the header they take
 
 open_model, open_state = opener(ModelView), opener(StateView)

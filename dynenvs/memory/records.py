@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 # Joint types
-FIXED, REVOLUTE, PRISMATIC, SPHERICAL, FREE = range(5)
-COUPLED = 5  # of loops alone
+FIXED, REVOLUTE, PRISMATIC, SPHERICAL, FREE, SCREW = range(6)
+COUPLED = 6  # of loops alone
 # What a body on a free joint in the world carries: nothing that moves, or a tree; ROOTED: any other
 ROOTED, ALONE, BASE = range(3)
 # What limits a coordinate: two stops, or the largest angle of the ball that begins with it
@@ -46,7 +46,7 @@ _COUNTS = [  # planar: every axis is along y, every slide in the x-z plane
     "nloops", "ne", "ntrees", "widest", "sparse",
     "integrator", "nbases", "nsurfaces", "nkinematic", "moments", "nmoments", "sprung", "ndry",
     "nservos", "ngears", "nbeside", "nspins", "nwhirls", "nswings", "nsmooth", "ncarried",
-    "nconstraints", "nlifted", "ntendons", "nsegments", "ngrains",
+    "nconstraints", "nlifted", "ntendons", "nsegments", "ngrains", "nviscous", "nfilm", "nscrews",
     "lcp_size", "model_bytes", "state_bytes", "workspace_bytes",  # of the LCP's room, of buffers
 ]
 # fmt: on
@@ -92,6 +92,7 @@ BODY = record_type(
         ("odd", "f8", (3, 3)),
         ("position", "f8", (3,)),
         ("axis", "f8", (3,)),  # unit, in the joint frame
+        ("pitch", "f8"),  # of a screw: how far it moves along the axis as it turns [m/rad]
         ("mass", "f8"),
         ("com", "f8", (3,)),  # in the body frame [m]
         ("inertia", "f8", (3, 3)),  # about the centre of mass, body axes [kg m^2]
@@ -208,6 +209,7 @@ FEATURE = record_type(
         ("spin", "f8"),  # torsional and rolling friction [m]
         ("roll", "f8"),
         ("grain", "i8"),  # 1 + number of its GRAIN, or 0: friction is the same along all directions
+        ("viscous", "f8"),  # friction of its pair (`dynenvs.contact.law.viscous`) [N s/m]
         ("corner", "i8"),  # whether it is one of a solid foot's: see `detect.locate`
         # Of the first one of a group on a plane of the world: how many there are, or 0, and a ball
         # in body A's frame that holds them all [m]
@@ -640,6 +642,7 @@ ANSWER = record_type(
         ("listed", "i8"),  # and those found redundant for it, which follow them
         ("rows", "i8"),
         ("dry", "i8"),  # the first row of dry joints, which come last
+        ("film", "i8"),  # rows of viscous friction, which the contact problem does not have
         # Largest opening of a loop at the start of a part of a step, and at its end [m, rad], and
         # what its closing has come to: a status of `dynenvs.lcp.solve`
         ("opened_before", "f8"),

@@ -331,10 +331,17 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
         rolling_friction: float | None = None,
         direction: Vector | None = None,
         frame: str | None = None,
+        viscous: float | None = None,
     ) -> ModelBuilder:
         """Let two geoms touch (also of one robot), with their own coefficients if given.
 
         Torsional and rolling friction are lengths [m], see `sphere`.
+
+        Viscous friction [N s/m] is a film of oil beside Coulomb's friction: a force of up to
+        `friction` times that along the normal, and `viscous` times the slip, shared by the points
+        in which the geoms touch.  The film resists as long as they touch, whether they press or
+        not, from the step on that begins with a gap below 1e-6 m; a pair without `viscous` has
+        none.
 
         Friction may have two coefficients, (along, across): along a direction of a surface and
         across it, bounded by an ellipse (or by a pyramid in it).  The direction is given in the
@@ -346,13 +353,16 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
         Example::
 
             builder.pair("skate", "ice", friction=(0.01, 0.9), direction=(1, 0, 0), frame="skate")
+            builder.pair("slide", "bed", friction=0.05, viscous=40.0)
 
         Raises:
             ModelError: a coefficient, a direction or a frame is wrong.
         """
         what = f"pair {geom_a!r}, {geom_b!r}"
         along, grain = two_coefficients(friction, direction, frame, (geom_a, geom_b), what)
-        rule = PairRule(True, along, restitution, torsional_friction, rolling_friction, grain)
+        rule = PairRule(
+            True, along, restitution, torsional_friction, rolling_friction, grain, viscous
+        )
         return self._rule(geom_a, geom_b, rule)
 
     def _rule(self, geom_a: str, geom_b: str, rule: PairRule) -> ModelBuilder:
@@ -362,6 +372,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
             "restitution": rule.restitution,
             "torsional_friction": rule.torsional,
             "rolling_friction": rule.rolling,
+            "viscous": rule.viscous,
         }
         for what, value in said.items():
             if value is not None:

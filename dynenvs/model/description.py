@@ -24,6 +24,7 @@ ZEROS = {  # of each joint's positions
     "fixed": (),
     "revolute": (0.0,),
     "prismatic": (0.0,),
+    "screw": (0.0,),
     "spherical": (1.0, 0.0, 0.0, 0.0),
     "free": (0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0),
 }

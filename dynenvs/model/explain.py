@@ -88,6 +88,8 @@ def _laws(model: Model) -> str:
     cone = f"pyramids of {int(model.header.directions)} directions"
     if model.header.cone == CONE:
         cone = "exact cones"
+    if model.header.nviscous:
+        cone += ", viscous beside it"
     rule = f"friction on {cone}, integrator {model.integrator!r}"
     if model.plan.recursion.taken and model.header.integrator == MIDPOINT:
         rule += " (which uses factors all the same)"

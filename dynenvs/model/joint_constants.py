@@ -74,7 +74,7 @@ def fill_turn(body: Any, above: Axis) -> Axis:
     kind, rotation = body.joint, np.array(body.rotation)
     zero = above.rotation @ rotation
     axis = zero @ body.axis
-    parallel = above.parallel and kind not in (JOINT_TYPES["spherical"], JOINT_TYPES["free"])
+    parallel = above.parallel and kind not in map(JOINT_TYPES.get, ("spherical", "free", "screw"))
     if kind == JOINT_TYPES["revolute"]:
         # A tree's common axis points to the positive side: along +y, not -y, in planar models
         side = math.copysign(1.0, float(axis[np.argmax(np.abs(axis))]))
@@ -89,7 +89,7 @@ def fill_turn(body: Any, above: Axis) -> Axis:
             body.rest[:] = zero
         else:
             _fill_parts(body, common, zero, left=True)
-    elif kind == JOINT_TYPES["revolute"]:
+    elif kind in (JOINT_TYPES["revolute"], JOINT_TYPES["screw"]):
         _fill_parts(body, np.array(body.axis), rotation, left=False)
     else:
         body.rest[:] = rotation

@@ -138,6 +138,13 @@ def _placed(
     elif joint.type == "revolute":
         frame.rotation = _turn(axis, rng.uniform(0.3, 1.3)) @ frame.rotation
         frame.turning[:, at] += axis
+    elif joint.type == "screw":
+        angle = rng.uniform(0.3, 1.3)
+        step = joint.pitch * angle * axis
+        frame.rotation = _turn(axis, angle) @ frame.rotation
+        frame.moving = frame.moving - _cross(step) @ above.turning
+        frame.turning[:, at] += axis
+        frame.moving[:, at] += joint.pitch * axis
     elif joint.type in ("spherical", "free"):
         if joint.type == "free":
             frame.moving[:, at : at + 3] += np.eye(3)

@@ -328,6 +328,7 @@ class Model:
             "swings": h.nswings,
             "sparse": h.sparse,
             "cones": h.cone == CONE or h.moments,
+            "film": h.nviscous,
             "extra rows": h.moments or h.ndry or h.ngrains,
         }
         return tuple(name for name, needed in wanted.items() if needed)

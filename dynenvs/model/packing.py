@@ -108,6 +108,7 @@ def allocate(
     if bounces or (pairs.restitution > 0.0).any():
         header.restitution = options.restitution
     header.moments, header.ngrains = has_moments(contacts), len(contacts.grains)
+    header.nviscous = count_viscous(contacts)
     header.integrator = integrator_code(
         integrator_name(options.integrator), header.restitution != INELASTIC
     )
@@ -123,6 +124,7 @@ def allocate(
         for body, kind in zip(bodies, kinds, strict=True)
         if body.joint.friction > 0.0 and not body.kinematic
     )
+    header.nscrews = kinds.count(JOINT_TYPES["screw"])
     header.sprung = any(body.joint.stiffness != 0.0 for body in bodies)
     velocities = {body.name: JOINT_NV[kind] for body, kind in zip(bodies, kinds, strict=True)}
     count_cords(header, cords, velocities)
@@ -153,6 +155,12 @@ def has_moments(contacts: Contacts) -> bool:
     pairs = contacts.pairs
     solid = bool((pairs.torsional > 0.0).any() or (pairs.rolling > 0.0).any())
     return solid or any(f.torsional > 0.0 or f.rolling > 0.0 for f in contacts.points)
+
+
+def count_viscous(contacts: Contacts) -> int:
+    """How many features have viscous friction."""
+    solid = int((contacts.pairs.viscous > 0.0).sum())
+    return solid + sum(feature.viscous > 0.0 for feature in contacts.points)
 
 
 def fill_polygons(header: Any, records: Records) -> None:
@@ -210,6 +218,7 @@ def fill_bodies(header: Any, records: Records, bodies: list[Body], pushed: set[s
         record.rotation[:] = rotation
         record.position[:] = position
         record.axis[:] = unit3(joint.axis, f"axis of the joint of {body.name!r}")
+        record.pitch = joint.pitch
         axes.append(fill_turn(record, axes[parent]))
         record.principal, record.offset = principal(record), record.position.any()
         record.in_plane = is_in_plane(record) and (parent == 0 or records[parent].in_plane)
@@ -317,6 +326,7 @@ def _fill_pair_features(
     records["kind"], records["group"] = kinds[pairs.geom_b], pairs.group
     records["friction"], records["restitution"] = pairs.friction, pairs.restitution
     records["spin"], records["roll"] = pairs.torsional, pairs.rolling
+    records["viscous"] = pairs.viscous
 
 
 def _fill_points(
@@ -338,6 +348,7 @@ def _fill_points(
         record.target_radius = 0.0 if b.kind == HALF_SPACE else b.size[0]
         record.friction, record.restitution = feature.friction, feature.restitution
         record.spin, record.roll = feature.torsional, feature.rolling
+        record.viscous = feature.viscous
         record.far_squared = _far_squared(a, b)
 
 

@@ -74,6 +74,7 @@ class PairRule:
     torsional: float | None = None
     rolling: float | None = None
     grain: Grain | None = None  # where `friction` is that along a direction alone
+    viscous: float | None = None  # friction [N s/m]
 
 
 class Feature(NamedTuple):
@@ -88,6 +89,7 @@ class Feature(NamedTuple):
     restitution: float
     torsional: float  # friction [m]
     rolling: float
+    viscous: float  # friction [N s/m]
 
 
 class SolidPairs(NamedTuple):
@@ -103,6 +105,7 @@ class SolidPairs(NamedTuple):
     restitution: Floats
     torsional: Floats  # friction [m]
     rolling: Floats
+    viscous: Floats  # friction [N s/m]
 
 
 class Contacts(NamedTuple):
@@ -134,7 +137,7 @@ def collect_contacts(
     # Tests take ground last, the simpler of two other shapes first
     kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
     a, b = _ordered(geoms, kinds, first, second)
-    coefficients = _coefficients(geoms, a, b, friction)
+    coefficients = (*_coefficients(geoms, a, b, friction), np.zeros(len(a)))
     # What a pair's own rule says prevails over what its geoms say
     place = {both: k for k, both in enumerate(zip(first.tolist(), second.tolist(), strict=True))}
     grains: list[PairGrain] = []
@@ -463,7 +466,7 @@ def _coefficients(geoms: list[Geom], first: Ints, second: Ints, law: str) -> tup
 
 def _prevail(rule: PairRule, pair: int, coefficients: tuple[Floats, ...]) -> None:
     """What the user said of pair number `pair`."""
-    said = (rule.friction, rule.restitution, rule.torsional, rule.rolling)
+    said = (rule.friction, rule.restitution, rule.torsional, rule.rolling, rule.viscous)
     for values, value in zip(coefficients, said, strict=True):
         if value is not None:
             values[pair] = value

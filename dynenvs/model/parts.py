@@ -26,6 +26,7 @@ from dynenvs.memory.records import (
     POINT,
     PRISMATIC,
     REVOLUTE,
+    SCREW,
     SPHERE,
     SPHERICAL,
 )
@@ -38,6 +39,7 @@ JOINT_TYPES = {
     "prismatic": PRISMATIC,
     "spherical": SPHERICAL,
     "free": FREE,
+    "screw": SCREW,
 }
 WORLD = "world"  # the body that carries what stands still
 GEOM_TYPES = {
@@ -198,7 +200,7 @@ def rotation_to(axis: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Joint:
-    """How a body moves in its parent; make it with `revolute`, `prismatic`, `spherical`, ...
+    """How a body moves in its parent; make it with `revolute`, `prismatic`, `screw`, ...
 
     Position limits are hard stops.  The effort limit is what the motor can give: `World.step` clips
     the actuator forces to it.  The velocity limit is a datum of the motor for controllers and for
@@ -224,6 +226,7 @@ class Joint:
     reference: float | Sequence[float] = 0.0
     # Dry: what holds each coordinate at rest, at most, and opposes its motion [N m] or [N]
     friction: float = 0.0
+    pitch: float = 0.0  # of a screw: how far it moves along its axis as it turns [m/rad]
 
     def check(self, body: str) -> None:
         """Raise a ModelError that names the joint if it cannot be."""
@@ -242,6 +245,12 @@ class Joint:
         if not lower < upper:
             raise ModelError(f"{name}: lower limit {lower} is not below upper limit {upper}")
         self._check_ball_limits(name, lower, upper)
+        pitch = number(self.pitch, f"{name}: pitch")
+        if not math.isfinite(pitch):
+            raise ModelError(f"{name}: pitch must be finite [m/rad], got {self.pitch}")
+        check_size(pitch, f"{name}: pitch")
+        if pitch != 0.0 and self.type != "screw":
+            raise ModelError(f"{name}: a pitch is for screws, not for a {self.type} joint")
         coefficient(self.damping, f"{name}: damping")
         coefficient(self.armature, f"{name}: armature")
         coefficient(self.stiffness, f"{name}: stiffness")
@@ -263,7 +272,8 @@ class Joint:
 
     def _check_ball_limits(self, name: str, lower: float, upper: float) -> None:
         """Raise a ModelError unless the limits are none, or those of a joint's coordinate."""
-        if self.type in ("revolute", "prismatic") or (math.isinf(lower) and math.isinf(upper)):
+        single = self.type in ("revolute", "prismatic", "screw")
+        if single or (math.isinf(lower) and math.isinf(upper)):
             return
         if self.type != "spherical":
             raise ModelError(f"{name}: a {self.type} joint has no limits")
@@ -282,6 +292,17 @@ def revolute(name: str | None = None, axis: Vector = (0, 0, 1), **options: Any) 
 def prismatic(name: str | None = None, axis: Vector = (0, 0, 1), **options: Any) -> Joint:
     """A slide along `axis`; options are the fields of `Joint`."""
     return Joint("prismatic", name, axis, **options)
+
+
+def screw(
+    name: str | None = None, axis: Vector = (0, 0, 1), *, pitch: float, **options: Any
+) -> Joint:
+    """A nut on a thread: turns about `axis`, and moves along it by `pitch` [m] for each radian.
+
+    Its coordinate is the angle: limits are in rad, motors and dampers act by moments.  A positive
+    pitch is a right-handed thread; pitch is the lead over 2 pi.  Options are the fields of `Joint`.
+    """
+    return Joint("screw", name, axis, pitch=pitch, **options)
 
 
 def spherical(name: str | None = None, **options: Any) -> Joint:

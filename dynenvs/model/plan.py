@@ -37,6 +37,7 @@ UNKNOWN_TO_RECURSION = {
     "nkinematic": "kinematic bodies",
     "sprung": "springs at joints",
     "moments": "torsional or rolling friction",
+    "nviscous": "viscous friction",
     "ndry": "dry friction at joints",
     "nservos": "servos",
     "ntendons": "tendons",
@@ -51,7 +52,9 @@ UNKNOWN_TO_REFINEMENT = {
     "ntendons": "tendons",
     "nlifted": "bodies that are lifted",
     "moments": "torsional or rolling friction",
+    "nviscous": "viscous friction",
     "ndry": "dry friction at joints",
+    "nscrews": "screws",
 }
 
 
@@ -129,6 +132,8 @@ def _choose_islands(header: Any, trees: int, recursion: Choice, refinement: Choi
         return Choice(False, "all that moves is one tree: there is nothing to take apart")
     if header.ne:
         return Choice(False, "closed loops are taken out of one matrix for all trees")
+    if header.nviscous:
+        return Choice(False, "viscous friction is taken out of one matrix for all trees")
     if recursion.taken or refinement.taken:
         name = "recursion" if recursion.taken else "refinement"
         return Choice(False, f"{name} works on one matrix for all trees")
@@ -165,6 +170,7 @@ def size_rows(header: Any, contacts: int) -> None:
     header.nd = min(contacts, MOST_DENSE) if header.sparse else contacts
     header.nmoments = contacts if header.moments else 0
     planar = header.directions == 2
+    header.nfilm = contacts * (1 if planar else 2) if header.nviscous else 0
     rows = 2 if planar else 3
     if header.moments:
         rows += 1 if planar else 3

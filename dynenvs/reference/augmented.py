@@ -36,8 +36,8 @@ def fully_augmented(tree: Model, parts: ModelBuilder, *, sparse: bool = True) ->
     Returns a model with the same bodies, geoms and contact features, in the same order.
 
     Raises:
-        ModelError: a joint has a stop, spring, damping or armature, which free bodies do not have;
-            a body lacks mass or a moment of inertia, which free ones need.
+        ModelError: a joint is a screw, or has a stop, spring, damping or armature, which free
+            bodies do not have; a body lacks mass or a moment of inertia, which free ones need.
     """
     bodies, geoms, contacts = parts.sorted_parts()
     for body in bodies:
@@ -67,6 +67,8 @@ def fully_augmented(tree: Model, parts: ModelBuilder, *, sparse: bool = True) ->
 def _hinge(body: Body, parent: Body | None) -> Loop:
     """The tree's joint of a body as a constraint; its z axis is the joint's axis."""
     joint = body.joint
+    if joint.type == "screw":
+        raise ModelError(f"joint of {body.name!r}: a fully-augmented model has no screws")
     resisted = joint.damping or joint.armature or joint.stiffness
     if resisted or np.isfinite(joint.limits).any():
         raise ModelError(

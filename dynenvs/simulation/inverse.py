@@ -260,7 +260,7 @@ def inverse_dynamics(
 
     Raises:
         ValueError: wrong shape, not finite, more contacts in reach than the model's limit, or a
-            model with closed loops, or with torsional or rolling friction.
+            model with closed loops, or with torsional, rolling or viscous friction.
     """
     if not (np.isfinite(period) and period > 0):
         raise ValueError(f"period must be positive and finite [s], got {period}")
@@ -272,6 +272,11 @@ def inverse_dynamics(
         raise ValueError(
             "inverse dynamics with torsional or rolling friction is not available: build a model "
             "without them for the controller"
+        )
+    if model.header.nviscous:
+        raise ValueError(
+            "inverse dynamics with viscous friction of contacts is not available: build a model "
+            "without it for the controller"
         )
     if (model.dofs["friction"][model.dofs["actuated"] == 0] > 0.0).any():
         raise ValueError("inverse dynamics of unactuated joints with dry friction is not available")

@@ -22,6 +22,7 @@ import math
 from dynenvs.contact.assembly.closing import close_loops, measure_start
 from dynenvs.contact.assembly.rows import stop_ahead
 from dynenvs.contact.assembly.swing import BEYOND, angle_left
+from dynenvs.contact.law.viscous import touched_by_film
 from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.floating import END, START, fly_tree, push_tree, sum_tree
 from dynenvs.dynamics.loose import fly
@@ -127,6 +128,7 @@ def arrive(w: WorldView, dt: float) -> int:
         body = w.bodies[i]
         if body.floats == ALONE:
             untouched = h.ne == 0 and _is_untouched(w, body.q_at, body.v_at, flown)
+            untouched = untouched and not touched_by_film(w, i)
             flies[body.v_at] = 1.0 if untouched else 0.0
             if untouched:
                 fly(w, i, start, dt, flown)

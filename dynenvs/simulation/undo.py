@@ -46,6 +46,8 @@ def restore_state(w: WorldView) -> None:
             memory.impulse[k] = memory.total[k] = 0.0
         for k in range(3 if w.header[0].moments > 0 else 0):
             w.moments[w.touched[i], k] = 0.0
+        for k in range(3 if w.header[0].nviscous > 0 else 0):
+            w.drag[w.touched[i], k] = 0.0
     _copy(_kept(w), w)
 
 
@@ -81,3 +83,5 @@ def _copy(source: StateView, target: StateView) -> None:
         target.memory[f] = source.memory[f]
         for k in range(3 if h.moments > 0 else 0):
             target.moments[f, k] = source.moments[f, k]
+        for k in range(3 if h.nviscous > 0 else 0):
+            target.drag[f, k] = source.drag[f, k]

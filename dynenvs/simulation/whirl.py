@@ -43,10 +43,11 @@ from dynenvs.kinematics.triples import (
     into_world,
     plus,
     put_entries,
+    scaled,
     subtract,
 )
 from dynenvs.memory.layout import Floats, Records, WorkView, WorldView
-from dynenvs.memory.records import EULER, FREE, PRISMATIC, REVOLUTE
+from dynenvs.memory.records import EULER, FREE, PRISMATIC, REVOLUTE, SCREW
 from dynenvs.simulation.centered import center_velocity, push_at
 from dynenvs.simulation.free_motion import push_freely
 
@@ -324,6 +325,9 @@ def _add_kinetic(w: WorldView, poses: Records, v: Floats, index: int) -> None:
             turn = plus(turn, v[at], rotate(pose.R, body.axis))
         elif body.joint == PRISMATIC:
             slide = plus(slide, v[at], rotate(pose.R, body.axis))
+        elif body.joint == SCREW:
+            axis = scaled(v[at], rotate(pose.R, body.axis))
+            turn, slide = plus(turn, 1.0, axis), plus(slide, body.pitch, axis)
         elif body.nv > 1:
             if body.joint == FREE:
                 slide = plus(slide, 1.0, into_world(pose.frame, entries(v, at)))

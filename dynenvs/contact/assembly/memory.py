@@ -108,20 +108,33 @@ def warm_start_impulses(w: WorldView, count: int, rows: int, dt: float) -> bool:
         for k in range(r, r + 1 + contact.tangents + contact.moments):
             p[k] = 0.0
         if block.mode == STICK:
-            _warm_start_contact(contact, last.impulse, p)
+            _warm_start_contact(w, contact, p)
     warm_start_joints(w, count, rows, dt)
     return any_pressed
 
 
 @inlined
-def _warm_start_contact(contact: Any, last: Floats, impulses: Floats) -> None:
-    """Impulses along a contact's rows, from what it remembers in the world's axes, shape (3,)."""
-    r = contact.row
+def _warm_start_contact(w: StateView, contact: Any, impulses: Floats) -> None:
+    """Impulses along a contact's rows, from what it remembers in the world's axes."""
+    last, r = w.memory[contact.candidate].impulse, contact.row
     impulses[r] = dot3(contact.normal, last)
     if contact.tangents > 0:
         impulses[r + 1] = impulse_along(contact, contact.t1, last)
     if contact.tangents > 1:
         impulses[r + 2] = impulse_along(contact, contact.t2, last)
+    if w.header[0].nviscous > 0:
+        _leave_out_drag(contact, w.drag[contact.candidate], impulses)
+
+
+@inlined
+def _leave_out_drag(contact: Any, drag: Floats, impulses: Floats) -> None:
+    """Take the viscous part, world axes, from the impulses along a contact's rows."""
+    r = contact.row
+    impulses[r] -= dot3(contact.normal, drag)
+    if contact.tangents > 0:
+        impulses[r + 1] -= impulse_along(contact, contact.t1, drag)
+    if contact.tangents > 1:
+        impulses[r + 2] -= impulse_along(contact, contact.t2, drag)
 
 
 @inlined
@@ -134,7 +147,7 @@ def warm_start_all(w: WorldView, count: int, rows: int, dt: float) -> None:
     for i in range(count):
         contact = w.contacts[i]
         m = contact.row + 1 + contact.tangents
-        _warm_start_contact(contact, w.memory[contact.candidate].impulse, p)
+        _warm_start_contact(w, contact, p)
         for a in range(contact.moments if contact.length > 0.0 else 0):
             p[m + a] = dot3(moment_axis(contact, a, planar), w.moments[contact.candidate])
             p[m + a] /= contact.length
@@ -217,6 +230,8 @@ def clear_warm_start(w: StateView) -> None:
         old = w.memory[w.touched[k]]
         old.impulse[0] = old.impulse[1] = old.impulse[2] = 0.0
         old.mode = OPEN
+        for a in range(3 if w.header[0].nviscous > 0 else 0):
+            w.drag[w.touched[k], a] = 0.0
     status.limits_active = 0
 
 

@@ -22,7 +22,7 @@ from dynenvs.model.model import Model
 from dynenvs.model.parts import ModelError
 
 FORMAT = "dynenvs model"
-VERSION = 6  # goes up by one whenever a field of a description is added, removed or means another
+VERSION = 7  # goes up by one whenever a field of a description is added, removed or means another
 
 
 def save(model: Model, file: str | os.PathLike[str]) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from dynenvs.dynamics.springs import stretch
 from dynenvs.memory.layout import open_model
-from dynenvs.memory.records import FREE, PRISMATIC, REVOLUTE, SPHERICAL
+from dynenvs.memory.records import FREE, PRISMATIC, REVOLUTE, SCREW, SPHERICAL
 from dynenvs.model.model import Model
 from dynenvs.model.validation import finite_vector
 from dynenvs.reference.methods.scalars import DOUBLE, Array, Scalars
@@ -164,6 +164,9 @@ def _joint(body: Any, q: Array, v: Array, scalars: Scalars) -> tuple[Array, Arra
     elif body.joint == PRISMATIC:
         shift = axis * q[at]
         S[3:, 0] = axis
+    elif body.joint == SCREW:
+        turn, shift = _about(axis, q[at], scalars), scalars.number(body.pitch) * axis * q[at]
+        S[:3, 0], S[3:, 0] = axis, scalars.number(body.pitch) * axis
     elif body.joint == SPHERICAL:
         turn = _quaternion_matrix(q[at : at + 4], scalars)
         S[:3] = scalars.array(np.eye(3))
