@@ -303,6 +303,19 @@ def test_an_audit_counts_work_and_changes_nothing() -> None:
     np.testing.assert_array_equal(ends[0], ends[1])
 
 
+def test_an_audit_counts_the_work_of_forces_where_there_are_servos() -> None:
+    """Given forces, servos rest: the forces did the work, not what servos gave last."""
+    builder = ModelBuilder(gravity=(0, 0, 0)).half_space("floor", position=(0, 0, -1))
+    builder.body("cart", joint=prismatic("rail", axis=(0, 0, 1)), mass=2.0, inertia=(0.01,) * 3)
+    hinge = revolute("hinge", axis=(0, 1, 0))
+    builder.body("arm", parent="cart", joint=hinge, mass=1.0, inertia=(0.01,) * 3)
+    builder.actuator("servo", {"hinge": 1.0}, gain=(5.0, 0.0, 0.0), bias=(0.0, -5.0, -0.3))
+    world = World(builder.build(), audit_every=1)
+    world.step([3.0, 0.0], steps=20)
+    assert world.diagnostics.gained < 1e-12
+    assert world.diagnostics.beyond + world.diagnostics.coarse == 0
+
+
 def test_what_overlaps_from_the_start_is_named() -> None:
     builder = ModelBuilder().half_space("floor")
     solid(builder, "box", "box")

@@ -250,7 +250,9 @@ def _work(model: Model, before: Moment, after: Moment, given: Given) -> float:
     Of hinges and slides by how far they went, of others by their velocity.
     """
     start, end = before.state[0], after.state[0]
-    tau = end["drive"] if model.header.nservos else given.tau
+    # Where servos act, what they gave; a model that has some may be given forces, too
+    driven = model.header.nservos and given.controls[0]
+    tau = end["drive"] if driven else given.tau
     # Euler's rule moves with the new velocity, the midpoint rule with the mean
     work = 0.0
     later = 1.0 if model.header.integrator == EULER else 0.5
