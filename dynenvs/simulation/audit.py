@@ -6,7 +6,7 @@ springs.  Whatever overlaps when the audits begin is named, and left out.
 
 A step of first order is not exact, and what it gets wrong for that reason is no fault of it: what
 velocities create or destroy of a tree's energy goes with the square of the step, the depth that a
-correction leaves with its cube (docs/theory.md, What a step is audited for).  So a step that ends
+correction leaves with its cube (docs/theory.md, Semi-implicit Euler).  So a step that ends
 beyond the bounds is made again from its start, in ever more parts, in a copy of the world.  What
 shorter parts do not have is told as `coarse`, all else as `beyond`.
 """
