@@ -15,6 +15,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,10 @@ import numpy as np
 import dynenvs
 from dynenvs import ModelBuilder, World, Worlds, WorldsError, free
 from dynenvs.agents.experts.reference import reference_controller
+from dynenvs.model.description import Description
 from dynenvs.registration import ENVIRONMENTS, MUJOCO
 
-COUNTERS = "degraded", "failed", "overflow", "beyond"
+COUNTERS = "degraded", "failed", "overflow", "coarse", "beyond"
 MOTORS = 0.3  # of their effort limits, or so many newton metres where there is none
 EPISODE = 500  # steps after which a robot begins anew
 
@@ -109,7 +111,9 @@ def _status(worlds: Any) -> dict[str, Any]:
 def run_robot(path: str, count: int) -> Iterator[tuple[int, Counter[str]]]:
     """A robot from a file on a floor, its motors at random."""
     rng = np.random.default_rng(0)
-    builder = ModelBuilder.of(dynenvs.load(path, floating=path.endswith(".urdf")).description)
+    builder = ModelBuilder.of(
+        with_motors(dynenvs.load(path, floating=path.endswith(".urdf")).description)
+    )
     if not any(geom.type == "half_space" for geom in builder.description().geoms):
         builder.half_space("the floor beneath", position=(0.0, 0.0, -1.0))
     worlds = Worlds(builder.build(), count, audit_every=100)
@@ -131,6 +135,22 @@ def run_robot(path: str, count: int) -> Iterator[tuple[int, Counter[str]]]:
         found = Counter({key: int(worlds.diagnostics[key].sum()) for key in COUNTERS})
         worlds.reset(first)
         yield count * EPISODE, found + Counter(refused=refused)
+
+
+def with_motors(robot: Description) -> Description:
+    """The robot; where its file has no motors, with one at each hinge and slide.
+
+    Without any all worlds would do the same: fall over, and lie.
+    """
+    if ModelBuilder.of(robot).build().nu:
+        return robot
+    bodies = [
+        replace(body, joint=replace(body.joint, actuated=True))
+        if body.joint.type in ("revolute", "prismatic")
+        else body
+        for body in robot.bodies
+    ]
+    return replace(robot, bodies=tuple(bodies))
 
 
 def within_stops(worlds: Worlds) -> Any:

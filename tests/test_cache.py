@@ -273,6 +273,14 @@ def test_written_files_are_no_others(tmp_path: Path) -> None:
 
 
 @posix
+@pytest.mark.parametrize(("owner", "own"), [(0, True), (1000, True), (1001, False)])
+def test_whose_a_file_is(monkeypatch: pytest.MonkeyPatch, owner: int, own: bool) -> None:
+    """Root's and one's own, seen as user 1000: also where no root runs the tests."""
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert cache.is_own(os.stat_result((0o100644, 1, 1, 1, owner, 1000, 0, 0, 0, 0))) is own
+
+
+@posix
 @pytest.mark.parametrize("way", ["mode", pytest.param("owner", marks=root_alone)])
 def test_a_cache_of_others_is_not_used(tmp_path: Path, way: str) -> None:
     """A line says so; what is needed is compiled in memory, and nothing is written there."""

@@ -4,13 +4,19 @@ well."""
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 import dynenvs
 from dynenvs import ModelBuilder, World, Worlds, free, prismatic, revolute, spherical
+from dynenvs.dynamics import energy
+from dynenvs.memory.layout import Bytes, WorldView
 from dynenvs.model.hulls import prism
+from dynenvs.model.model import Model
+from dynenvs.simulation import audit
+from dynenvs.simulation.audit import Audit, Given, Moment
 
 CUBE = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
 
@@ -183,7 +189,103 @@ def test_audits_tell_what_steps_do_not_see() -> None:
     before = dynenvs.totals(chain.model, chain.q, chain.v).energy
     chain.step(steps=20)
     assert chain.diagnostics.gained > 1e-5 * before
-    assert chain.diagnostics.beyond > 0
+    assert chain.diagnostics.coarse > 0
+    assert chain.diagnostics.beyond == 0
+
+
+@pytest.mark.parametrize("rule", ["euler", "midpoint"])
+def test_what_shorter_steps_mend_is_coarse(rule: str) -> None:
+    """A pendulum: Euler's energy is read half a step apart, the midpoint's is off by dt cubed."""
+    builder = ModelBuilder(timestep=0.01, integrator=rule)
+    builder.body("rod", joint=revolute(axis=(0, 1, 0)), mass=1.0, com=(0.25, 0, 0))
+    world = World(builder.build(), audit_every=1)
+    world.step(steps=100)
+    told = world.diagnostics
+    assert told.beyond == 0
+    assert told.coarse > 10
+
+
+def ball(height: float = 1.0, gravity: float = -9.81) -> World:
+    """A ball of 1 kg and a radius of 0.1 m above a floor, audited in each step."""
+    builder = ModelBuilder(gravity=(0, 0, gravity), timestep=0.005).half_space("floor")
+    solid(builder, "ball", "ball")
+    world = World(builder.build(), audit_every=1)
+    world.reset(at(height))
+    return world
+
+
+def test_a_kick_in_one_step_is_beyond(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Made again in parts the step is sound: that explains nothing of what it had gained."""
+    real = World._call
+
+    def kicking(world: World) -> Callable[[], int]:
+        step = real(world)
+
+        def kicked() -> int:
+            done: int = step()
+            world.v[:] *= 1.00001
+            return done
+
+        return kicked
+
+    monkeypatch.setattr(World, "_call", kicking)
+    world = ball(gravity=0.0)
+    world.v[:3] = 1.0
+    world.step(steps=5)
+    assert world.diagnostics.beyond == 5
+    assert world.diagnostics.coarse == 0
+
+
+def test_a_force_that_is_not_counted_is_beyond(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Weight without potential energy: however short the parts, together they gain as much."""
+
+    def without_weight(w: WorldView) -> tuple[float, float]:
+        return energy.measure_energy(w)[0], 0.0
+
+    monkeypatch.setattr(audit, "measure_energy", without_weight)
+    world = ball()
+    world.step(steps=5)
+    assert world.diagnostics.beyond == 5
+    assert world.diagnostics.coarse == 0
+
+
+def test_what_is_pushed_out_is_beyond() -> None:
+    """A ball that is 5 mm in the floor is lifted: at the end all is well but its energy."""
+    world = ball(0.1)
+    world.step()
+    assert world.diagnostics.beyond == 0
+    world.q[2] = 0.095
+    world.step()
+    assert world.q[2] == pytest.approx(0.1, abs=1e-9)
+    assert world.diagnostics.gained == pytest.approx(9.81 * 0.005, rel=0.01)
+    assert world.diagnostics.beyond == 1
+    assert world.diagnostics.coarse == 0
+
+
+def test_a_step_is_made_again_as_it_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In one part, under servos, a wrench and contact: the same bits."""
+    builder = ModelBuilder(timestep=0.005).half_space("floor")
+    rail, hinge = prismatic("rail", axis=(0, 0, 1)), revolute("hinge", axis=(0, 1, 0))
+    builder.body("cart", joint=rail, mass=1.0, inertia=(0.01,) * 3)
+    builder.body("arm", parent="cart", joint=hinge, mass=1.0, com=(0.2, 0, 0))
+    builder.sphere("tip", "arm", radius=0.05, position=(0.3, 0, 0))
+    builder.actuator("servo", {"hinge": 1.0}, gain=(5.0, 0.0, 0.0), bias=(0.0, -5.0, -0.3))
+    world = World(builder.build(), audit_every=1)
+    world.reset([0.06, 0.0])
+    world.wrenches[1, 5] = -3.0
+    same = []
+
+    def compare(self: Audit, model: Model, row: Bytes, before: Moment, given: Given) -> None:
+        again = self._in_parts(model, before, given, 1, np.inf)
+        assert again is not None
+        now = row.view(model.state_dtype)
+        same.append([np.array_equal(again.end.state[k], now[k]) for k in now.dtype.names or ()])
+
+    monkeypatch.setattr(Audit, "take", compare)
+    for k in range(20):
+        world.step(control=[np.sin(k)])
+    assert np.array(same).all()
+    assert len(same) == 20
 
 
 def test_an_audit_counts_work_and_changes_nothing() -> None:
@@ -199,6 +301,19 @@ def test_an_audit_counts_work_and_changes_nothing() -> None:
     assert world.diagnostics.gained < 1e-12
     assert world.diagnostics.beyond == 0
     np.testing.assert_array_equal(ends[0], ends[1])
+
+
+def test_an_audit_counts_the_work_of_forces_where_there_are_servos() -> None:
+    """Given forces, servos rest: the forces did the work, not what servos gave last."""
+    builder = ModelBuilder(gravity=(0, 0, 0)).half_space("floor", position=(0, 0, -1))
+    builder.body("cart", joint=prismatic("rail", axis=(0, 0, 1)), mass=2.0, inertia=(0.01,) * 3)
+    hinge = revolute("hinge", axis=(0, 1, 0))
+    builder.body("arm", parent="cart", joint=hinge, mass=1.0, inertia=(0.01,) * 3)
+    builder.actuator("servo", {"hinge": 1.0}, gain=(5.0, 0.0, 0.0), bias=(0.0, -5.0, -0.3))
+    world = World(builder.build(), audit_every=1)
+    world.step([3.0, 0.0], steps=20)
+    assert world.diagnostics.gained < 1e-12
+    assert world.diagnostics.beyond + world.diagnostics.coarse == 0
 
 
 def test_what_overlaps_from_the_start_is_named() -> None:
@@ -250,7 +365,7 @@ def test_batches_are_audited_as_single_worlds() -> None:
         alone = World(model, timestep=0.005, audit_every=3)
         alone.reset(q[i])
         alone.step(steps=60 if i < 31 else 40)
-        for name in ("audits", "beyond", "deepest", "gained"):
+        for name in ("audits", "beyond", "coarse", "deepest", "gained"):
             assert found[name][i] == getattr(alone.diagnostics, name)
 
 

@@ -20,9 +20,9 @@ COUNTED = "0", str(2**62)  # a counter
 WHOLE: dict[str, tuple[str, str]] = {
     **dict.fromkeys(
         (
-            "status.audits", "status.beyond", "status.solves", "status.called", "status.solved",
-            "status.pivots", "status.degraded", "status.failed", "status.overflow",
-            "status.contacts", "status.budget",
+            "status.audits", "status.beyond", "status.coarse", "status.solves", "status.called",
+            "status.solved", "status.pivots", "status.degraded", "status.failed",
+            "status.overflow", "status.contacts", "status.budget",
         ),
         COUNTED,
     ),

@@ -333,9 +333,11 @@ STATUS = record_type(
         ("opened", "f8"),  # largest opening of a closed loop at the end of a part [m, rad]
         ("overrun", "f8"),  # ... and how far a joint was beyond its stops there [rad, m]
         # Of audited steps (`dynenvs.simulation.audit`): how many, how many of these were beyond
-        # their bounds, the deepest overlap [m], and the most energy gained [J]
+        # their bounds, and how many only because the step is no shorter; the deepest overlap [m],
+        # and the most energy gained [J]
         ("audits", "i8"),
         ("beyond", "i8"),
+        ("coarse", "i8"),
         ("deepest", "f8"),
         ("gained", "f8"),
         ("solves", "i8"),

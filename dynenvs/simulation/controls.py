@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.jit.compiled import bind, entry, inlined
-from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, open_work
+from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, WorkView, open_work
 from dynenvs.model.actuators import steady_laws
 from dynenvs.model.model import Model
 
@@ -73,6 +73,12 @@ def _put_controls(
                 total += min(max(force, law[4]), law[5]) * gears[k, j]
             tau[i, motors[j]] = min(max(total, -limit[j]), limit[j])
     return True
+
+
+def put_controls(w: WorkView, controls: Floats) -> None:
+    """A world's row of `Inputs.controls` into a workspace of a model with servos."""
+    w.servo_work["control"] = controls[1:]
+    w.driven[0] = controls[0]
 
 
 class Inputs:
@@ -179,9 +185,7 @@ class Inputs:
 
     def put_controls(self, buffer: Bytes) -> None:
         """A single world's into a workspace of a model with servos."""
-        w = open_work(self._model.packed, buffer)
-        w.servo_work["control"] = self.controls[0, 1:]
-        w.driven[0] = self.controls[0, 0]
+        put_controls(open_work(self._model.packed, buffer), self.controls[0])
 
     def _refused(self, value: Any, name: str, chosen: Flags | None, check: Check) -> ValueError:
         """What `check` says of numbers that are not all finite."""

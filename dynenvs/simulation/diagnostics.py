@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 BOUNDS = "residual", "opened", "overrun"
-AUDITED = "audits", "beyond", "deepest", "gained"
+AUDITED = "audits", "beyond", "coarse", "deepest", "gained"
 COUNTERS = "solves", "pivots", "degraded", "failed", "overflow"
 
 
@@ -53,7 +53,10 @@ class Diagnostics(NamedTuple):
     overflow: int  # steps with more contacts than the model's limit: `World.step` refuses them
     stages: Stages
     audits: int  # steps that `World.audit_every` had audited ...
-    beyond: int  # ... those that ended above 1e-9 m or rad, or gained above 1e-6 of their energy
+    # ... those that ended above 1e-9 m or rad, or gained above 1e-6 of their energy, and would do
+    # so in shorter steps as well; and those that would not: it is the rule's own error
+    beyond: int
+    coarse: int
     deepest: float  # deepest overlap at the end of an audited step, of what was apart before [m]
     # Most energy that an audited step gained beyond the work of its actuators [J]; NaN where belts,
     # kinematic bodies or wrenches do work, too
@@ -81,7 +84,7 @@ def read_diagnostics(status: Any) -> Diagnostics:
         opened=float(status["opened"]),
         overrun=float(status["overrun"]),
         stages=Stages(*(Stage(int(a), int(b)) for a, b in zip(called, solved, strict=True))),
-        **{name: int(status[name]) for name in (*COUNTERS, "audits", "beyond")},
+        **{name: int(status[name]) for name in (*COUNTERS, "audits", "beyond", "coarse")},
         deepest=float(status["deepest"]),
         gained=float(status["gained"]),
     )

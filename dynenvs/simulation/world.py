@@ -21,7 +21,7 @@ from dynenvs.model.contact_options import cone_code, cone_name, direction_counts
 from dynenvs.model.model import Model
 from dynenvs.model.parts import MOST_COUNT, positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
-from dynenvs.simulation.audit import Audit, Scratch, audit_interval
+from dynenvs.simulation.audit import Audit, Given, Scratch, audit_interval
 from dynenvs.simulation.certificate import Certificate, certify
 from dynenvs.simulation.controls import Inputs
 from dynenvs.simulation.diagnostics import Diagnostics, read_diagnostics
@@ -301,7 +301,8 @@ class World(Readings):
 
         An audit measures what a step's own equations do not see: how deep anything is in anything
         else, by distances of solids, and how much energy the step gained.  `diagnostics` has the
-        worst (`deepest`, `gained`) and the number of steps beyond their bounds (`beyond`).  What
+        worst (`deepest`, `gained`) and the number of steps beyond their bounds: those that shorter
+        steps would mend (`coarse`), and those that are wrong at any length (`beyond`).  What
         overlaps when it is set, or after a `reset`, is left out: `overlapping` names it.
         """
         return self._every
@@ -412,8 +413,8 @@ class World(Readings):
             if done != DONE:
                 raise SimulationError(self._failure())
             if audit is not None and before is not None:
-                drive = self._rows["drive"][0] if self._servos else self._tau
-                audit.take(self.model, self._row, before, drive, self._timestep)
+                given = Given(self._tau, self._inputs.controls[0], self._timestep)
+                audit.take(self.model, self._row, before, given)
         if self._servos and self._inputs.controls[0, 0] and steps:
             # Of joints that are not actuated, some are pushed: the next call does not begin with it
             self._tau[model.actuated] = self._rows["drive"][0, model.actuated]

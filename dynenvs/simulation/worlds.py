@@ -18,7 +18,7 @@ from dynenvs.memory.origin import marked, unmarked
 from dynenvs.model.model import LARGE, Model, available_bytes
 from dynenvs.model.parts import MOST_COUNT, positive
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
-from dynenvs.simulation.audit import Audit, Scratch, audit_interval
+from dynenvs.simulation.audit import Audit, Given, Scratch, audit_interval
 from dynenvs.simulation.batch import (
     GOING_ON,
     LEAST_SHARE,
@@ -375,11 +375,11 @@ class Worlds(Readings, GuardedBatch):
                 failed.worlds = np.union1d(failed.worlds, error.worlds)
                 waiting[error.worlds] = False
             rows = _records(self._rows)  # there may be more room in them
-            drives = self._rows["drive"] if self.model.header.nservos else self._tau
             for i in np.flatnonzero(waiting):
                 start_ = before[i]
                 if start_ is not None:
-                    self._audits[i].take(self.model, rows[i], start_, drives[i], self._timestep)
+                    given = Given(self._tau[i], self._inputs.controls[i], self._timestep)
+                    self._audits[i].take(self.model, rows[i], start_, given)
         if failed is not None:
             raise failed
 
