@@ -174,7 +174,7 @@ def test_overlaps_left_alone_keep_nothing_else_in_the_ground_for_long() -> None:
     world = World(builder.build(), timestep=0.002)
     world.q[4:] = [10, 0, 0.1, 1, 0, 0, 0]
     world.step(steps=STEPS)
-    assert 0 < world.get_state()["status"]["jammed"] <= JAMMED
+    assert 0 < world.get_state()["memory"]["jammed"].max() <= JAMMED
     world.q[6] = 0.098
     world.step(steps=STEPS)
     assert world.q[6] == pytest.approx(0.1, abs=1e-8)

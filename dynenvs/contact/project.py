@@ -66,9 +66,9 @@ TINY = 1e-300  # in place of no correction at all, which is divided by
 def correct_positions(w: WorldView, dt: float) -> int:
     """`project` for the contacts and rows that `w.answer` tells; 1 if it returns True, else 0."""
     count = w.answer[0].contacts
-    left_alone = begin_corrections(w, count)
+    begin_corrections(w, count)
     placed = project(w, count, w.answer[0].rows, dt)
-    end_corrections(w, count, left_alone)
+    end_corrections(w, count)
     return 1 if placed else 0
 
 

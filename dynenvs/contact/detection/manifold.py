@@ -15,6 +15,7 @@ from dynenvs.contact.detection.geometry.height_field import solid_field
 from dynenvs.contact.detection.geometry.sphere_sphere import sphere_sphere
 from dynenvs.contact.detection.geometry.spot import back, discard
 from dynenvs.contact.detection.hulls import find_hull_spots
+from dynenvs.contact.detection.known import is_known, keep_end
 from dynenvs.contact.detection.smooth import find_smooth_spots
 from dynenvs.contact.detection.travel import fastest_point
 from dynenvs.jit.compiled import inlined, unit
@@ -52,6 +53,8 @@ def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
     pairs, heights = w.pairs, w.heights
     solids, shapes = w.solids, w.shapes
     broad = w.broad
+    if after:
+        keep_end(w)
     # Every solid where it is now
     start = h.ns if after else 0
     list_at = h.nnear if after else 0
@@ -86,6 +89,9 @@ def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
                 entry.look = LOOK if held or pair.beside != 0 else 0.0
             else:
                 entry.look = _look(w, pair, dt)
+            entry.asked = entry.look
+            if not after and is_known(w, pair, entry):
+                continue
             if smooth:
                 find_smooth_spots(w, list_at + i, start + entry.first)
             else:

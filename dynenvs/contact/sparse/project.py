@@ -60,9 +60,9 @@ PASSES = 2  # of multipliers
 def project_sparse(w: WorldView, dt: float) -> int:
     """Correct `w.q_new`, and `w.pose_new`, after `solve_sparse`; arguments and answer as of
     `dynenvs.contact.project.correct_positions`."""
-    left_alone = begin_corrections(w, w.answer[0].contacts)
+    begin_corrections(w, w.answer[0].contacts)
     placed = _project(w, w.scene, dt)
-    end_corrections(w, w.answer[0].contacts, left_alone)
+    end_corrections(w, w.answer[0].contacts)
     return 1 if placed else 0
 
 
