@@ -17,6 +17,7 @@ from dynenvs.memory.layout import Records, WorkView, WorldView
 from dynenvs.memory.records import HELD, JAMMED
 
 LARGE = 1e-4  # error from which a correction could carry other features into the ground [m]
+SHALLOW = 1e-9  # depth up to which nothing needs to be left out [m]
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
 HOLDS = 2  # corrections that were in vain, after which only what is nearly corrected goes on
 HALF_TURN = 3.0  # of a coordinate [rad, m]
@@ -32,7 +33,7 @@ def begin_corrections(w: WorldView, count: int) -> None:
         memory = w.memory[contact.candidate]
         contact.correction = 0.0
         if memory.jammed > 0:
-            if gap_before(w.spots, contact) < -LARGE:
+            if gap_before(w.spots, contact) < -SHALLOW:
                 contact.correction = HELD
             else:
                 memory.jammed = 0
@@ -100,12 +101,12 @@ def _hold_below(w: WorkView, count: int, share: float, gain: float) -> bool:
 @inlined
 def _hold_deepest(contacts: Records, count: int) -> bool:
     """Leave out those that take the farthest corrections; returns whether there are any."""
-    most = LARGE
+    most = SHALLOW
     for i in range(count):
         most = max(most, contacts[i].correction)
     found = False
     for i in range(count):
-        if contacts[i].correction > max(LARGE, 0.5 * most):
+        if contacts[i].correction > max(SHALLOW, 0.5 * most):
             contacts[i].correction = HELD
             found = True
     return found
