@@ -1,8 +1,8 @@
 """Slots that are known already: a step mostly begins in the poses in which the last one ended.
 
-Where two hulls or smooth solids touch takes long to find, and follows from their poses alone.  So
-what the end of a step has found is kept with its poses, and taken over at the start of the next
-one, bit for bit, if both bodies stand there.
+Where two solids touch follows from their poses alone.  So what the end of a step has found is kept
+with its poses, and taken over at the start of the next one, bit for bit, if both bodies stand
+there.  Of hulls that saves half of a step.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def keep_end(w: WorkView) -> None:
 
 
 @inlined
-def is_known(w: WorkView, pair: Any, entry: Any) -> bool:
+def is_known(w: WorkView, pair: Any, entry: Any, looks: bool) -> bool:
     """Fill a near pair's slots at the start with those of the last end, if it stands as then.
 
-    entry: of the start's list; as `find_hull_spots`, it loses its slots if the two are further
-        apart than its `look`
+    entry: of the start's list
+    looks: whether it has a `look` beyond which it has no slots, as hulls and smooth solids have
     """
     h = w.header[0]
     if pair.kind_b == HALF_SPACE or pair.kind_b == HEIGHT_FIELD or pair.kind_b == BLOCK_FIELD:
@@ -36,10 +36,11 @@ def is_known(w: WorkView, pair: Any, entry: Any) -> bool:
     if k < 0 or not (_stands(w, pair.solid_a) and _stands(w, pair.solid_b)):
         return False
     last = w.near[h.nnear + k]
-    if last.slots == 0 and last.asked < entry.look:  # it was not looked so far
-        return False
-    if last.slots == 0 or last.gap > entry.look:
-        entry.look, entry.slots = 0.0, 0
+    if looks:
+        if last.slots == 0 and last.asked < entry.look:  # nobody has looked so far
+            return False
+        if last.slots == 0 or last.gap > entry.look:
+            entry.look, entry.slots = 0.0, 0
     for j in range(entry.slots):
         w.spots[entry.first + j] = w.spots[h.ns + last.first + j]
     return True
