@@ -180,6 +180,21 @@ def test_overlaps_left_alone_keep_nothing_else_in_the_ground_for_long() -> None:
     assert world.q[6] == pytest.approx(0.1, abs=1e-8)
 
 
+def test_each_overlap_that_nothing_parts_is_soon_known() -> None:
+    """Twelve boxes deep in each other: all were tried anew in every step, none was remembered."""
+    builder, rng = arm(0, 4 * [(0, 0, 1), (0, 1, 0), (1, 0, 0)], 0.0), np.random.default_rng(0)
+    for k in range(12):
+        size, at = tuple(rng.uniform(0.05, 0.12, 3)), tuple(rng.uniform(-0.02, 0.02, 3))
+        builder.box(f"l{k}", f"l{k}", half_size=size, position=at)
+        for other in range(k):
+            builder.pair(f"l{other}", f"l{k}")
+    world = World(builder.build(), timestep=0.002)
+    world.step(steps=STEPS)
+    deep = sum(contact.gap < -1e-4 for contact in world.contacts if contact.impulse.any())
+    known = (world.get_state()["memory"]["jammed"] > 0).sum()
+    assert known > 0.5 * deep > 5
+
+
 def bearing(way: Floats, beside: int) -> World:
     """A ball on an arm that turns about `way`, 5 mm deep in a plate across it, wherever it goes.
 

@@ -27,6 +27,7 @@ from dynenvs.contact.project import (
     ATTEMPTS,
     BURIED,
     FAR_TURN,
+    HALVED,
     MUCH,
     ROUNDOFF,
     SMALL,
@@ -121,7 +122,7 @@ def _project(w: WorldView, scene: SparseView, dt: float) -> bool:
             continue
         if look:
             lowest, buries = sound(w, count)
-            if buries or lowest < min(bare, least):
+            if (buries and lowest < HALVED * bare) or lowest < min(bare, least):
                 if within and hold_worse(w, count, share):
                     take_back(w, dq, dt)
                     before, lowest = math.inf, bare
