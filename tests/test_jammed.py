@@ -174,10 +174,25 @@ def test_overlaps_left_alone_keep_nothing_else_in_the_ground_for_long() -> None:
     world = World(builder.build(), timestep=0.002)
     world.q[4:] = [10, 0, 0.1, 1, 0, 0, 0]
     world.step(steps=STEPS)
-    assert 0 < world.get_state()["status"]["jammed"] <= JAMMED
+    assert 0 < world.get_state()["memory"]["jammed"].max() <= JAMMED
     world.q[6] = 0.098
     world.step(steps=STEPS)
     assert world.q[6] == pytest.approx(0.1, abs=1e-8)
+
+
+def test_each_overlap_that_nothing_parts_is_soon_known() -> None:
+    """Twelve boxes deep in each other: all were tried anew in every step, none was remembered."""
+    builder, rng = arm(0, 4 * [(0, 0, 1), (0, 1, 0), (1, 0, 0)], 0.0), np.random.default_rng(0)
+    for k in range(12):
+        size, at = tuple(rng.uniform(0.05, 0.12, 3)), tuple(rng.uniform(-0.02, 0.02, 3))
+        builder.box(f"l{k}", f"l{k}", half_size=size, position=at)
+        for other in range(k):
+            builder.pair(f"l{other}", f"l{k}")
+    world = World(builder.build(), timestep=0.002)
+    world.step(steps=STEPS)
+    deep = sum(contact.gap < -1e-4 for contact in world.contacts if contact.impulse.any())
+    known = (world.get_state()["memory"]["jammed"] > 0).sum()
+    assert known > 0.5 * deep > 5
 
 
 def bearing(way: Floats, beside: int) -> World:

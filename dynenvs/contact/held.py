@@ -4,8 +4,7 @@ Parts that overlap however their joints turn (limbs of a file whose shapes are t
 they are, and the others are corrected: a contact is left out for the rest of the step if only a far
 turn would part it, as its normal meets the joint's axis, or if a correction has gained next to
 nothing of its `correction`.  As long as joints are beyond their stops these come first, whatever it
-gains.  Where nothing but such overlaps is deep, they are left alone for JAMMED steps before the
-next try.
+gains.  Each is left alone for JAMMED steps before the next try.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from dynenvs.memory.layout import Records, WorkView, WorldView
 from dynenvs.memory.records import HELD, JAMMED
 
 LARGE = 1e-4  # error from which a correction could carry other features into the ground [m]
+SHALLOW = 1e-9  # depth up to which nothing needs to be left out [m]
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
 HOLDS = 2  # corrections that were in vain, after which only what is nearly corrected goes on
 HALF_TURN = 3.0  # of a coordinate [rad, m]
@@ -26,29 +26,26 @@ GAIN, MOST = 0.1, 0.9
 
 
 @inlined
-def begin_corrections(w: WorldView, count: int) -> bool:
-    """Whether overlaps that nothing parted a while ago are left alone in this step, too."""
-    left_alone = w.status[0].jammed > 0
+def begin_corrections(w: WorldView, count: int) -> None:
+    """Leave alone, in this step too, overlaps that nothing parted a while ago."""
     for i in range(count):
         contact = w.contacts[i]
+        memory = w.memory[contact.candidate]
         contact.correction = 0.0
-        if left_alone and gap_before(w.spots, contact) < -LARGE:
-            contact.correction = HELD
-    return bool(left_alone)
+        if memory.jammed > 0:
+            if gap_before(w.spots, contact) < -SHALLOW:
+                contact.correction = HELD
+            else:
+                memory.jammed = 0
 
 
 @inlined
-def end_corrections(w: WorldView, count: int, left_alone: bool) -> None:
-    """Leave what has been HELD alone from now on, if nothing else was deep."""
-    status = w.status[0]
-    if left_alone:
-        status.jammed -= 1
-        return
-    held, deep = 0, 0
+def end_corrections(w: WorldView, count: int) -> None:
+    """Have what has been HELD left alone for JAMMED steps from now on."""
     for i in range(count):
-        held += 1 if w.contacts[i].correction == HELD else 0
-        deep += 1 if w.contacts[i].correction > LARGE else 0
-    status.jammed = JAMMED if held > 0 and deep == 0 else 0
+        if w.contacts[i].correction == HELD:
+            memory = w.memory[w.contacts[i].candidate]
+            memory.jammed = memory.jammed - 1 if memory.jammed > 0 else JAMMED
 
 
 @inlined
@@ -104,12 +101,12 @@ def _hold_below(w: WorkView, count: int, share: float, gain: float) -> bool:
 @inlined
 def _hold_deepest(contacts: Records, count: int) -> bool:
     """Leave out those that take the farthest corrections; returns whether there are any."""
-    most = LARGE
+    most = SHALLOW
     for i in range(count):
         most = max(most, contacts[i].correction)
     found = False
     for i in range(count):
-        if contacts[i].correction > max(LARGE, 0.5 * most):
+        if contacts[i].correction > max(SHALLOW, 0.5 * most):
             contacts[i].correction = HELD
             found = True
     return found

@@ -50,6 +50,7 @@ from dynenvs.simd.elementary import asin
 
 ATTEMPTS = 5  # at most to correct positions; those after the second only while they gain
 BURIED = 1e-9  # depth from which they count [m]
+HALVED = 0.5  # of the depth without any correction: what buries less is let be, and goes on
 MUCH = 0.1  # of a pull: burying less may be an error of what is linear about it
 SMALL = 1e-5  # after an error below this, one step leaves less than 1e-7 [m]
 LOW = 1e-8  # height from which the way of a point above another one is its own [m]
@@ -66,9 +67,9 @@ TINY = 1e-300  # in place of no correction at all, which is divided by
 def correct_positions(w: WorldView, dt: float) -> int:
     """`project` for the contacts and rows that `w.answer` tells; 1 if it returns True, else 0."""
     count = w.answer[0].contacts
-    left_alone = begin_corrections(w, count)
+    begin_corrections(w, count)
     placed = project(w, count, w.answer[0].rows, dt)
-    end_corrections(w, count, left_alone)
+    end_corrections(w, count)
     return 1 if placed else 0
 
 
@@ -156,7 +157,7 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
         if look:
             # Deeper than it was without any correction: all of it is taken back
             lowest, buries = sound(w, count)
-            if buries or lowest < min(bare, least):
+            if (buries and lowest < HALVED * bare) or lowest < min(bare, least):
                 if within and hold_worse(w, count, share):
                     take_back(w, dq, dt)
                     before, lowest = math.inf, bare

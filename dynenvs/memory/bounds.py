@@ -30,11 +30,11 @@ WHOLE: dict[str, tuple[str, str]] = {
     "status.limits_active": (str(-(2**63)), str(2**63 - 1)),  # bits
     "status.cone": ("0", "1"),
     "status.stage": ("0", str(STAGES - 1)),
-    "status.jammed": ("0", str(JAMMED)),
     "status.polygon": ("0", "npolygons - 1"),
     "touched": ("0", "max(nk - 1, 0)"),
     "memory.mode": ("0", "2 * directions + 1"),
     "memory.listed": ("0", "1"),
+    "memory.jammed": ("0", str(JAMMED)),
     "coefficients.excluded": ("0", "1"),
     "owners": ("-1", "np - 1"),
     "saturated": ("-1", "1"),

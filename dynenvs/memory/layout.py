@@ -202,6 +202,8 @@ class WorkView(ModelView, buffers=("model", "work")):
 
     pose: Records = _work(POSE, "nb", what="poses at q")
     pose_new: Records = _work(POSE, "nb", what="poses at q_new")
+    pose_seen: Records = _work(POSE, "nb", when="ns",
+        what="poses for which the second halves of `spots` and `near` stand")
     body: Records = _work(BODY_WORK, "nb", what="velocities and forces of bodies")
     kept: Bytes = _work(u8, "state_bytes", what="a state to go back to (`dynenvs.simulation.undo`)")
     gaps: Floats = _work(f8, "nk", what="gap of every contact candidate [m]")

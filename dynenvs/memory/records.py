@@ -314,6 +314,7 @@ MEMORY = record_type(
         ("total", "f8", (3,)),  # sum of impulses since the caller cleared it [N s]
         ("mode", "i8"),  # of the last step (`dynenvs.contact.solvers.modes`)
         ("listed", "i8"),  # whether the row's list of touched candidates has it
+        ("jammed", "i8"),  # steps in which corrections of positions leave it alone
     ]
 )
 
@@ -346,7 +347,6 @@ STATUS = record_type(
         ("called", "i8", (STAGES,)),
         ("solved", "i8", (STAGES,)),
         ("stage", "i8"),  # which of them gave the last answer to a problem in rows
-        ("jammed", "i8"),  # steps in which overlaps that no correction parts are left alone
         ("pivots", "i8"),
         ("degraded", "i8"),
         ("failed", "i8"),
@@ -416,6 +416,9 @@ NEARBY = record_type(
         # Of hulls and smooth solids: the distance up to which their slots are needed, 0 once it
         # is known to be larger [m]
         ("look", "f8"),
+        # ... that distance as it was asked for, and the one that was found, if it is no larger [m]
+        ("asked", "f8"),
+        ("gap", "f8"),
     ]
 )
 FAR = 1e3  # [m]
@@ -498,7 +501,7 @@ CONTACT = record_type(
     ]
 )
 HELD = -1.0
-JAMMED = 15  # steps after which it is tried again
+JAMMED = 15  # steps in which it is left alone before it is tried again
 
 # What the solver of many bodies works on (`dynenvs.memory.sparse_view`): trees of bodies,
 # constraints on one tree or between two, and islands of trees that touch.

@@ -252,7 +252,7 @@ def candidates_of(m: ModelView, w: WorkView) -> Iterator[Candidate]:
     points = int(m.header["npoints"][0])
     for f in range(points):
         yield Candidate(f, f, -1, 0)
-    for pair, first, slots, _ in w.near[: w.answer["near"][0]].tolist():
+    for pair, first, slots, *_ in w.near[: w.answer["near"][0]].tolist():
         for slot in range(slots):
             yield Candidate(points + first + slot, points + pair, first + slot, slot)
 

@@ -111,6 +111,7 @@ def keep_parted(w: WorkView, entry: Any, gap: float, n: Point) -> None:
     if dot(n, n) > 0.0:
         way = w.broad.ways[entry.pair]
         way[0], way[1], way[2] = n
+    entry.gap = gap
     if gap > entry.look:
         entry.look, entry.slots = 0.0, 0
 

@@ -15,6 +15,7 @@ from dynenvs.contact.detection.geometry.height_field import solid_field
 from dynenvs.contact.detection.geometry.sphere_sphere import sphere_sphere
 from dynenvs.contact.detection.geometry.spot import back, discard
 from dynenvs.contact.detection.hulls import find_hull_spots
+from dynenvs.contact.detection.known import is_known, keep_end
 from dynenvs.contact.detection.smooth import find_smooth_spots
 from dynenvs.contact.detection.travel import fastest_point
 from dynenvs.jit.compiled import inlined, unit
@@ -49,9 +50,10 @@ def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
     Returns FOUND.
     """
     h, answer = w.header[0], w.answer[0]
-    pairs, heights = w.pairs, w.heights
+    pairs, broad = w.pairs, w.broad
     solids, shapes = w.solids, w.shapes
-    broad = w.broad
+    if after:
+        keep_end(w)
     # Every solid where it is now
     start = h.ns if after else 0
     list_at = h.nnear if after else 0
@@ -79,22 +81,10 @@ def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
             broad.entry[entry.pair] = i
         for k in range(3):
             a.half[k], b.half[k] = pair.size_a[k], pair.size_b[k]
-        smooth = pair.kind_a >= CYLINDER or pair.kind_b >= CYLINDER
-        if smooth or pair.kind_a == CONVEX or pair.kind_b == CONVEX:
-            held = after != 0 and _could_meet(w, entry.pair)
-            if after:  # what could not meet matters where it overlaps all the same
-                entry.look = LOOK if held or pair.beside != 0 else 0.0
-            else:
-                entry.look = _look(w, pair, dt)
-            if smooth:
-                find_smooth_spots(w, list_at + i, start + entry.first)
-            else:
-                find_hull_spots(w, list_at + i, start + entry.first)
-            if held and entry.slots == 0:  # its contacts ask what has become of them
-                discard(w.spots, start + entry.first, pair.slots)
-        else:
-            discard(w.spots, start + entry.first, entry.slots)
-            _find(pair, a, b, heights, w.spots, start + entry.first)
+        if _looks(pair):
+            entry.look = entry.asked = _look_at(w, pair, entry.pair, dt, after != 0)
+        if after or not is_known(w, pair, entry, _looks(pair)):
+            _find_slots(w, pair, list_at + i, start + entry.first, after != 0)
     # Pairs that are no longer near have no contacts at the end of the step
     if after:
         answer.near_after = count
@@ -108,14 +98,44 @@ def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
 
 
 @inlined
-def _look(w: WorkView, pair: Any, dt: float) -> float:
-    """How far apart two solids may be that can come within MARGIN of each other in dt [m]."""
+def _looks(pair: Any) -> bool:
+    """Whether a pair is of hulls or smooth solids, whose slots take long to find."""
+    smooth = pair.kind_a >= CYLINDER or pair.kind_b >= CYLINDER
+    return bool(smooth or pair.kind_a == CONVEX or pair.kind_b == CONVEX)
+
+
+@inlined
+def _look_at(w: WorkView, pair: Any, number: int, dt: float, after: bool) -> float:
+    """Up to which distance a pair shows slots [m].
+
+    At the start: that can come within MARGIN in dt.  At the end, what could not meet matters where
+    it overlaps all the same.
+    """
+    if after:
+        return LOOK if pair.beside != 0 or _could_meet(w, number) else 0.0
     speed = 0.0
     for solid in (pair.solid_a, pair.solid_b):
         body = w.solids[solid].body
         if body > 0:
             speed += fastest_point(w, body)
     return min(LOOK, MARGIN + dt * speed)
+
+
+@inlined
+def _find_slots(w: WorkView, pair: Any, at: int, first: int, after: bool) -> None:
+    """Fill the slots of the near pair w.near[at], from `first` on."""
+    entry = w.near[at]
+    if not _looks(pair):
+        discard(w.spots, first, entry.slots)
+        a, b = w.shapes[pair.solid_a], w.shapes[pair.solid_b]
+        _find(pair, a, b, w.heights, w.spots, first)
+        return
+    if pair.kind_a >= CYLINDER or pair.kind_b >= CYLINDER:
+        find_smooth_spots(w, at, first)
+    else:
+        find_hull_spots(w, at, first)
+    if after and entry.slots == 0 and entry.asked > 0.0:  # contacts ask what has become of them
+        discard(w.spots, first, pair.slots)
 
 
 @inlined

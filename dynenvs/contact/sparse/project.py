@@ -27,6 +27,7 @@ from dynenvs.contact.project import (
     ATTEMPTS,
     BURIED,
     FAR_TURN,
+    HALVED,
     MUCH,
     ROUNDOFF,
     SMALL,
@@ -60,9 +61,9 @@ PASSES = 2  # of multipliers
 def project_sparse(w: WorldView, dt: float) -> int:
     """Correct `w.q_new`, and `w.pose_new`, after `solve_sparse`; arguments and answer as of
     `dynenvs.contact.project.correct_positions`."""
-    left_alone = begin_corrections(w, w.answer[0].contacts)
+    begin_corrections(w, w.answer[0].contacts)
     placed = _project(w, w.scene, dt)
-    end_corrections(w, w.answer[0].contacts, left_alone)
+    end_corrections(w, w.answer[0].contacts)
     return 1 if placed else 0
 
 
@@ -121,7 +122,7 @@ def _project(w: WorldView, scene: SparseView, dt: float) -> bool:
             continue
         if look:
             lowest, buries = sound(w, count)
-            if buries or lowest < min(bare, least):
+            if (buries and lowest < HALVED * bare) or lowest < min(bare, least):
                 if within and hold_worse(w, count, share):
                     take_back(w, dq, dt)
                     before, lowest = math.inf, bare
