@@ -40,7 +40,7 @@ DIAGRAMS = {
                 "Estimate",
                 (
                     "blends the observation with the last prediction (Kalman filter);",
-                    "soles that carry are flat on the ground and do not move",
+                    "soles that carry lie or roll as planned, and do not slide",
                 ),
                 "state, which feet carry",
             ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats
 
 
 @inlined
@@ -10,6 +11,12 @@ def smooth_step(x: float) -> float:
     """From 0 to 1, with no slope or curvature at the ends."""
     x = min(max(x, 0.0), 1.0)
     return x * x * x * (10.0 - 15.0 * x + 6.0 * x * x)
+
+
+@inlined
+def between(ends: Floats, share: float) -> float:
+    """From the first to the second of two numbers, as share goes from 0 to 1."""
+    return float(ends[0] + share * (ends[1] - ends[0]))
 
 
 @inlined

@@ -1,9 +1,9 @@
 """What the humanoid's expert makes of an observation: noise taken out, feet on the ground.
 
 Three things are known beside the observation.  The last call foretold it: both are blended by a
-Kalman filter's gains (`filter.py`).  Soles that carry are flat on the ground: by the legs' angles
-that says better than the observation how high and how upright the pelvis is.  And they do not move:
-a standing leg's joint velocities follow from the pelvis'.
+Kalman filter's gains (`filter.py`).  Soles that carry are flat on the ground, or roll over an edge
+as planned: by the legs' angles that says better than the observation how high and how upright the
+pelvis is.  And they do not slide: a standing leg's joint velocities follow from the pelvis'.
 
 Confidence in a standing sole passes smoothly with the gait clock, and no gap is ever compared.
 """
@@ -41,6 +41,7 @@ from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Floats, StateView, WorkView, WorldView
+from dynenvs.simd.elementary import cos, sin
 
 SURPRISE = 5.0  # standard deviations from which on an observation is believed more and more
 ALIKE = 0.75  # of a period: an angle's change over its rate's, of a torque in two physics steps
@@ -170,10 +171,12 @@ def rest_on_feet(w: WorkView, g: Standing, clock: Clock, legs: Sequence[Leg], o:
     for leg in range(LEGS):
         one = legs[leg]
         F = w.pose[one.body].R
-        # The foot's upward axis in the pelvis' axes
-        ux = R[0, 0] * F[0, 2] + R[1, 0] * F[1, 2] + R[2, 0] * F[2, 2]
-        uy = R[0, 1] * F[0, 2] + R[1, 1] * F[1, 2] + R[2, 1] * F[2, 2]
-        uz = R[0, 2] * F[0, 2] + R[1, 2] * F[1, 2] + R[2, 2] * F[2, 2]
+        # What is upward of a foot with that pitch, in the pelvis' axes
+        s, c = sin(one.roll[0]), cos(one.roll[0])
+        a, b, d = c * F[0, 2] - s * F[0, 0], c * F[1, 2] - s * F[1, 0], c * F[2, 2] - s * F[2, 0]
+        ux = R[0, 0] * a + R[1, 0] * b + R[2, 0] * d
+        uy = R[0, 1] * a + R[1, 1] * b + R[2, 1] * d
+        uz = R[0, 2] * a + R[1, 2] * b + R[2, 2] * d
         skew = ((ux - x) ** 2 + (uy - y) ** 2 + (uz - z) ** 2) / (g.skew * g.skew)
         sure = confidence(clock, one) * smooth_step(one.phase / SETTLING)
         one.flatness = 1.0 / (1.0 + skew)
@@ -186,7 +189,9 @@ def rest_on_feet(w: WorkView, g: Standing, clock: Clock, legs: Sequence[Leg], o:
     for leg in range(LEGS):
         one = legs[leg]
         pose = w.pose[one.body]
-        ax, ay, az = rotate(pose.R, g.sole)
+        E = pose.R  # to the edge on which it stands
+        ax, ay, az = rotate(E, g.sole)
+        ax, ay, az = ax + one.edge * E[0, 0], ay + one.edge * E[1, 0], az + one.edge * E[2, 0]
         ax, ay, az = ax + pose.p[0] - base[0], ay + pose.p[1] - base[1], az + pose.p[2] - base[2]
         bx = R[0, 0] * ax + R[1, 0] * ay + R[2, 0] * az
         by = R[0, 1] * ax + R[1, 1] * ay + R[2, 1] * az
@@ -197,8 +202,23 @@ def rest_on_feet(w: WorkView, g: Standing, clock: Clock, legs: Sequence[Leg], o:
 
 
 @inlined
+def _errs(one: Sole) -> tuple[float, float, float, float, float, float]:
+    """Twist of a standing sole, less that with which it turns about its edge as it is to."""
+    u, rate, along = one.velocity, one.roll[1], one.edge * cos(one.roll[0])
+    x, y, back = -sin(one.yaw), cos(one.yaw), rate * one.edge * sin(one.roll[0])
+    return (
+        u[0] - rate * x,
+        u[1] - rate * y,
+        u[2],
+        u[3] - back * y,
+        u[4] + back * x,
+        u[5] - rate * along,
+    )
+
+
+@inlined
 def hold_feet(w: StateView, clock: Clock, legs: Sequence[Leg]) -> None:
-    """The joint velocities of standing legs that leave their soles where they are.
+    """The joint velocities of standing legs that leave their soles where they are, or roll them.
 
     Needs the soles' twists and the legs' inverse Jacobians.
     """
@@ -206,10 +226,11 @@ def hold_feet(w: StateView, clock: Clock, legs: Sequence[Leg]) -> None:
         one = legs[leg]
         share = confidence(clock, one) * one.flatness
         if share > 0.0:
+            twist = _errs(one)
             for k in range(JOINTS):
                 total = 0.0
                 for r in range(TWIST):
-                    total += one.inverse[k, r] * one.velocity[r]
+                    total += one.inverse[k, r] * twist[r]
                 w.v[one.first + k] -= share * total
 
 
@@ -232,11 +253,14 @@ def feel_slips(
         one = legs[leg]
         u, smooth = one.velocity, smooth_step(one.phase / SETTLING)
         sure = confidence(clock, one) * one.flatness * smooth
+        if one.edge != 0.0:  # it rolls
+            sure = 0.0
         speed = math.sqrt(u[3] * u[3] + u[4] * u[4]) + g.sole[0] * abs(u[2])
         slide = max(slide, sure * speed)
     for i in range(ARMS, ACTUATED):
         surprise += known.error[9 + ACTUATED + i] ** 2
     surprise = math.sqrt(surprise / (ACTUATED - ARMS))
+    known.surprise = surprise
     if old.valid == 0.0 or old.faster > 0.0 or g.scan_x > 0:  # pushed, it slides on any ground
         slide = 0.0
     slips = smooth_step((slide - SLIP[0]) / (SLIP[1] - SLIP[0]))

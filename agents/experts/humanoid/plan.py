@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dynenvs.agents.experts.common.curves import smooth_step
+from dynenvs.agents.experts.common.curves import between, smooth_step
 from dynenvs.agents.experts.humanoid.records import (
     LEGS,
     Balance,
@@ -48,6 +48,7 @@ SURE = 0.12  # of the cycle after which a foot that is due to carry is taken to
 LATE = 0.15  # of the cycle that a foot may stand on while the other one is not yet down
 FREE = 0.4  # of the double support in which a foot may be loaded as balance likes, from no load
 CORNER = 1.05  # of a sole's half length and width together, from its middle
+EDGE = 0.9  # of a sole's half length that is no room for the pressure where it stands on an edge
 CLIMB = 4.0  # bound on the base's vertical acceleration [m/s^2]
 
 
@@ -181,6 +182,14 @@ def place_pressure(
         part = (x * ox + y * oy) / max(ox * ox + oy * oy, 1e-6)
         newer, older = (main, other) if main.phase < other.phase else (other, main)
         passed = newer.phase / max(clock.duty - 0.5, 1e-3)
+        if clock.rolls > 0.0 and newer.phase < clock.duty:  # the load passes from toe to heel
+            x, y = x + fx, y + fy
+            _sit(clock, newer, min(passed, 1.0) - 1.0)
+            _sit(clock, older, min(passed, 1.0))
+            fx, fy = main.point[0] + main.seat[0], main.point[1] + main.seat[1]
+            x, y = x - fx, y - fy
+            ox, oy = other.point[0] + other.seat[0] - fx, other.point[1] + other.seat[1] - fy
+            part = (x * ox + y * oy) / max(ox * ox + oy * oy, 1e-6)
         low = smooth_step((passed - 1.0 + FREE) / FREE)  # of the newer one's share
         high = smooth_step(passed / FREE)
         if newer.phase > clock.duty:  # early: it rests, and helps where balance needs it
@@ -218,6 +227,15 @@ def place_pressure(
 
 
 @inlined
+def _sit(clock: Clock, one: Leg, to: float) -> None:
+    """Let a sole stand on a part of it nearer to its toe (to = 1) or its heel (-1)."""
+    to *= clock.rolls
+    one.seat[0] += to * one.room[0] * cos(one.yaw)
+    one.seat[1] += to * one.room[0] * sin(one.yaw)
+    one.room[0] *= 1.0 - EDGE * abs(to)
+
+
+@inlined
 def _passage(g: Balance, clock: Clock, stride: Stride) -> tuple[float, float]:
     """Parts of the way to the other foot by which the references are moved: pressure's, capture's.
 
@@ -227,7 +245,8 @@ def _passage(g: Balance, clock: Clock, stride: Stride) -> tuple[float, float]:
     """
     d, w, near = clock.overlap, stride.omega, min(clock.since, clock.left)
     part = 0.5 * (1.0 - near / d)
-    lead = g.early * abs(clock.command[0]) * part * (1.0 - part)  # of the newer foot
+    early = between(g.early, clock.rolls) * abs(clock.command[0])
+    lead = early * part * (1.0 - part)  # of the newer foot
     if clock.since < clock.left:
         lag = 0.5 / d * (exp(-w * (d - near)) / w - 1.0 / w + (d - near))
         return part - lead, lag
@@ -254,10 +273,11 @@ def carry_base(
     """
     x, y = stride.place[0] - legs[clock.main].point[0], stride.place[1] - legs[clock.main].point[1]
     way = max(stride.ahead[0] * stride.ahead[0] + stride.ahead[1] * stride.ahead[1], x * x + y * y)
-    trail, ankle = 0.5 * math.sqrt(way) + g.trail, -g.sole[2]
+    trail, ankle = 0.5 * math.sqrt(way) + between(g.trail, clock.rolls), -g.sole[2]
+    knee = between(g.knee, clock.rolls)
     low = min(
         g.height,
-        math.sqrt(max(g.knee * g.knee - trail * trail, 0.01))
+        math.sqrt(max(knee * knee - trail * trail, 0.01))
         + ankle
         + _lower(g, o, clock, ground, stride, legs),
     )
@@ -271,7 +291,13 @@ def carry_base(
             low = min(low, reach + (one.point[2] if g.scan_x > 0 else 0.0))
     k = g.height_rate
     climb = ground.rise[0] * pelvis.speed[0] + ground.rise[1] * pelvis.speed[1]
+    # Highest in the middle of a step, where the leg is longest
+    rate, half = 2.0 * math.pi / clock.step, 0.5 * g.vault * clock.rolls * clock.command[0]
+    c, s = cos(rate * clock.since), sin(rate * clock.since)
+    low += half * (1.0 - c)
+    climb += half * rate * s
     up = k * k * (low - pelvis.height) - 2.0 * k * (pelvis.speed[2] - climb)
+    up += half * rate * rate * c
     wanted.a[0] = wanted.a[1] = 0.0
     wanted.a[2] = min(max(up, -CLIMB), CLIMB)
     wanted.lean = sin(min(g.lean[0] + g.lean[1] * clock.command[0], g.lean[2]))

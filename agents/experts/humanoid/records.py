@@ -36,6 +36,8 @@ class Memo:
     sure: float  # ... and their squares
     asked: Annotated[Floats, 2, NV]  # accelerations of the last call and the one before
     slips: float  # how much soles that carried have slid
+    firm: float  # how long nothing has slid, surprised or been late [s]
+    rolls: float  # how far soles roll, from 0 to 1
     ahead: float  # of its own clock against the observed one [cycles]
     faster: float  # share by which it runs faster
     swings: float  # 1 if a foot does,
@@ -46,7 +48,9 @@ MEMO = dtype_of(Memo)
 CARRIED = MEMO.itemsize // 8
 
 
-# The robot's body, gait and gains, a class for each of the method's stages
+# The robot's body, gait and gains, a class for each of the method's stages.  Of early, knee, trail,
+# toe, hang, landing_speed, phase_warp and flat_rate the first one is for soles that stay flat, the
+# second for soles that roll (`roll.py`)
 
 
 class Soles(Common, Scan):
@@ -90,7 +94,7 @@ class Balance(Common, Scan):
     """How errors of the capture point are taken out."""
 
     balance_rate: float  # bandwidth of the divergent component of motion [rad/s]
-    early: float  # by how much faster than evenly the load begins to pass, with speed [s/m]
+    early: Annotated[Floats, 2]  # by how much faster than evenly the load begins to pass [s/m]
     strongest: float  # horizontal acceleration of the base for balance [m/s^2]
 
 
@@ -117,10 +121,11 @@ class Carriage(Soles):
     """How the base is carried."""
 
     leg: float  # greatest distance from hip to ankle [m]
-    knee: float  # the same of a steady gait, knees a little bent [m]
-    trail: float  # how much further than half a step a foot stays behind [m]
+    knee: Annotated[Floats, 2]  # the same of a steady gait, knees a little bent [m]
+    trail: Annotated[Floats, 2]  # how much further than half a step a foot stays behind [m]
     hip: float  # hips from the middle [m]
     height: float  # of the base above the ground [m]
+    vault: float  # how much higher it is in the middle of a step, with speed [m s/m]
     lean: Annotated[Floats, 3]  # base's pitch at rest [rad], growth with speed [rad s/m], bound
     height_rate: float  # bandwidths [rad/s]: of the height,
     tilt_rate: float  # of roll and pitch,
@@ -138,20 +143,35 @@ class Posture:
     swing: Annotated[Floats, UPPER]  # and how far they swing to each side with speed [rad s/m]
 
 
-class Swing(Soles):
+class Roll(Soles):
+    """How soles are pitched (`roll.py`)."""
+
+    toe: Annotated[Floats, 2]  # greatest pitch over the toe, with speed [rad s/m]
+    hang: Annotated[Floats, 2, 2]  # from and to when, in parts of the swing: it begins before that
+    strike: float  # pitch with which the heel meets the ground, with speed [rad s/m]
+    rise: float  # part of the swing after which the toe rises for that
+    lie: float  # part of the cycle after which the sole lies flat
+    ahead: Annotated[Floats, 2]  # speed from which on soles roll, and that of a full roll [m/s]
+    aside: float  # sideways speed [m/s]
+    around: float  # and turning speed from which on they stay flat [rad/s]
+    wait: Annotated[Floats, 2]  # time undisturbed after which they begin to, and do fully [s],
+    patience: float  # and how much longer on slippery ground [s]
+    change: Annotated[Floats, 2]  # time in which they begin to roll, and cease to [s]
+
+
+class Swing(Roll):
     """How feet move."""
 
     landing: float  # part of a swing in which the foot takes up its landing speed,
-    landing_speed: float  # and that speed [m/s]
-    phase_warp: float  # by how much faster its way forward ends, and slower begins
+    landing_speed: Annotated[Floats, 2]  # and that speed [m/s]
+    phase_warp: Annotated[Floats, 2]  # by how much faster its way forward ends, and slower begins
     clearance: float  # of a swinging foot [m]
     over: float  # ... over what is highest on its way on terrain [m],
     apex: float  # and the part of the swing after which it is there
     sink: float  # speed of a late foot, more of it for each metre above ground [1/s]
-    heel: float  # greatest pitch of a swinging foot, toe down, with speed [rad s/m]
     swing_rate: float  # bandwidths [rad/s]: of swinging feet,
     foot_rate: float  # of their tilt,
-    flat_rate: float  # of the tilt of standing ones
+    flat_rate: Annotated[Floats, 2]  # of the tilt of standing ones
     hurry: Annotated[Floats, 2]  # foothold's move at which feet are faster [m], and by what share
     most_swing: Annotated[Floats, TWIST]  # acceleration of a foot [rad/s^2, m/s^2]
 
@@ -188,7 +208,10 @@ class Sole:
     ground: float  # height of that ground [m]
     seat: Annotated[Floats, 3]  # from the sole's middle to that of its part on the ground [m]
     room: Annotated[Floats, 2]  # half length and width in which the centre of pressure may lie [m]
-    flatness: float  # how far its sole seems to lie flat
+    roll: Annotated[Floats, 3]  # pitch that it is to have [rad], and its rates [rad/s, rad/s^2]
+    lift: Annotated[Floats, 3]  # how high that lifts its middle over its edge [m], and rates
+    edge: float  # where along the sole that edge is, from its middle [m]
+    flatness: float  # how far its sole seems to lie as it is to
     trust: float  # in it as a measure of height and tilt, over the observation's
 
 
@@ -232,6 +255,7 @@ class Clock:
     left: float  # until the other one does [s]
     step: float  # time of a step [s]
     overlap: float  # half the time in which both carry [s]
+    rolls: float  # how far soles roll and legs stretch, from 0 to 1
     faster: float  # share by which its clock runs faster than the observed one
 
 
@@ -277,6 +301,7 @@ class Known:
 
     error: Annotated[Floats, STATES]  # of what was expected
     noise: float  # of sensors: mean square over joints, in units of `filter.py`
+    surprise: float  # of the arms' velocities [rad/s]
     delay: float  # of the motors, in control steps
     q: Annotated[Floats, NV + 1]  # the estimated state
     v: Annotated[Floats, NV]

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 
 from dynenvs.agents.experts.common.curves import (
+    between,
     glide,
     glide_rate,
     hop,
@@ -26,7 +27,6 @@ from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats
 from dynenvs.simd.elementary import cos, sin
 
-HANGING = 0.8  # part of the swing in which the toe hangs
 LAST = 0.15  # about the least part of the way that is divided by
 RAMP, RAMP_UP = 0.25, 0.18  # of a swing's acceleration, and upwards, in a part of it
 
@@ -41,46 +41,63 @@ def set_goals(
         if one.stands:
             for k in range(TWIST):
                 one.goal[k] = 0.0
-            _lie_down(g, one)
+            _lie_down(g, clock, one)
         elif one.phase < clock.duty:  # it is late
-            _come_down(g, one)
+            _come_down(g, clock, one)
         else:
             _swing(g, o, clock, ground, stride, one)
 
 
 @inlined
-def _lie_down(g: Swing, one: Leg) -> None:
-    """A standing sole that has tipped about an edge turns flat again."""
-    k = g.flat_rate
-    for i in range(2):
-        one.goal[i] = k * (k * one.tilt[i] - 2.0 * one.velocity[i])
+def _lie_down(g: Swing, clock: Clock, one: Leg) -> None:
+    """A standing sole is as flat as its roll says, and turns about an edge that stays."""
+    pitch = one.roll[0]
+    x, y, v = -sin(one.yaw), cos(one.yaw), one.velocity
+    _turn(one, between(g.flat_rate, clock.rolls), x, y)
+    rate = x * v[0] + y * v[1]
+    along, high = -one.edge * cos(pitch), one.edge * sin(pitch)
+    turn = x * one.goal[0] + y * one.goal[1]
+    forward = turn * high - rate * rate * along
+    one.goal[3], one.goal[4] = forward * y, -forward * x
+    one.goal[5] = -turn * along - rate * rate * high
 
 
 @inlined
-def _come_down(g: Swing, one: Leg) -> None:
+def _turn(one: Leg, k: float, x: float, y: float) -> None:
+    """Follow the sole's roll about the axis (x, y) across it, with a bandwidth of k [rad/s]."""
+    roll = one.roll
+    for i, axis in enumerate((x, y)):
+        error = one.tilt[i] + axis * roll[0]
+        one.goal[i] = axis * roll[2] + k * (k * error + 2.0 * (axis * roll[1] - one.velocity[i]))
+
+
+@inlined
+def _come_down(g: Swing, clock: Clock, one: Leg) -> None:
     """The foot comes straight down while its sole turns flat."""
-    k = g.swing_rate
+    k, c = g.swing_rate, g.foot_rate
     for i in range(2):
-        one.goal[i] = g.foot_rate * (g.foot_rate * one.tilt[i] - 2.0 * one.velocity[i])
+        one.goal[i] = c * (c * one.tilt[i] - 2.0 * one.velocity[i])
     for i in range(2, TWIST):
         one.goal[i] = -2.0 * k * one.velocity[i]
-    one.goal[5] -= 2.0 * k * (g.landing_speed + g.sink * max(one.point[2] - one.ground, 0.0))
+    sink = between(g.landing_speed, clock.rolls) + g.sink * max(one.point[2] - one.ground, 0.0)
+    one.goal[5] -= 2.0 * k * sink
 
 
 @inlined
 def _swing(g: Swing, o: Floats, clock: Clock, ground: Ground, stride: Stride, one: Leg) -> None:
-    """From where the foot is to its next place, up and down, toe down and up again."""
+    """From where the foot is to its next place, up and down, toe down and up again: its roll."""
     if g.scan_x > 0:
         aim(g, o, ground, stride, one)
         find_tilt(one)
     f, h = clock.frequency, g.period
     k = g.swing_rate * (1.0 + g.hurry[1] * smooth_step(stride.moved / g.hurry[0]))
+    warp = between(g.phase_warp, clock.rolls)
     elapsed, whole = (one.phase - clock.duty) / f, (1.0 - clock.duty) / f
     done = elapsed / whole
-    rest = 1.0 - glide(phase_warp(done, g.phase_warp), RAMP, RAMP)
+    rest = 1.0 - glide(phase_warp(done, warp), RAMP, RAMP)
     rest = math.sqrt(rest * rest + LAST * LAST)
-    rate = _rate(done, g.phase_warp) / whole / rest
-    jerk = (_rate((elapsed + h) / whole, g.phase_warp) / whole / rest - rate) / h
+    rate = _rate(done, warp) / whole / rest
+    jerk = (_rate((elapsed + h) / whole, warp) / whole / rest - rate) / h
     pull = k * k * smooth_step(4.0 * done - 2.5)  # in the end the place alone counts
     x, y = stride.place[0] - one.point[0], stride.place[1] - one.point[1]
     yaw = clock.command[2] * (clock.left + 0.5 * clock.step) - one.yaw
@@ -88,33 +105,27 @@ def _swing(g: Swing, o: Floats, clock: Clock, ground: Ground, stride: Stride, on
     one.goal[2] = (jerk + pull + 2.0 * k * rate) * yaw - 2.0 * k * v[2]
     one.goal[3] = (jerk + pull + 2.0 * k * rate) * x - 2.0 * k * v[3]
     one.goal[4] = (jerk + pull + 2.0 * k * rate) * y - 2.0 * k * v[4]
-    # The toe hangs while the foot is well above the ground
-    part, most = HANGING * whole, g.heel * clock.command[0]
-    since = elapsed - 0.5 * (whole - part)
-    pitch = most * hop(since / part, RAMP)
-    turn = most * hop_rate(since / part, RAMP) / part
-    bend = (most * hop_rate((since + h) / part, RAMP) / part - turn) / h
-    x, y = -sin(one.yaw), cos(one.yaw)
-    c = g.foot_rate
-    one.goal[0] = x * bend + c * (c * (one.tilt[0] + x * pitch) + 2.0 * (x * turn - v[0]))
-    one.goal[1] = y * bend + c * (c * (one.tilt[1] + y * pitch) + 2.0 * (y * turn - v[1]))
+    _turn(one, g.foot_rate, -sin(one.yaw), cos(one.yaw))
     if g.scan_x > 0:
         one.goal[5] = rise_over(g, o, ground, stride, one, elapsed, whole)
         return
-    up, rise = _rise(g, elapsed, whole)
-    _, later = _rise(g, elapsed + h, whole)
-    one.goal[5] = (later - rise) / h + k * (k * (up - one.point[2]) + 2.0 * (rise - v[5]))
+    up, rise = _rise(g, clock, elapsed, whole)
+    _, later = _rise(g, clock, elapsed + h, whole)
+    one.goal[5] = one.lift[2] + (later - rise) / h
+    up, rise = up + one.lift[0], rise + one.lift[1]
+    one.goal[5] += k * (k * (up - one.point[2]) + 2.0 * (rise - v[5]))
 
 
 @inlined
-def _rise(g: Swing, elapsed: float, whole: float) -> tuple[float, float]:
+def _rise(g: Swing, clock: Clock, elapsed: float, whole: float) -> tuple[float, float]:
     """Height and vertical speed of a swing, which meets the ground on its way down."""
+    speed = between(g.landing_speed, clock.rolls)
     sinking = g.landing * whole  # in which it reaches its landing speed
     over = max(elapsed - whole + sinking, 0.0) / sinking
-    hover = g.landing_speed * sinking / 3.0 * smooth_step(3.0 * elapsed / whole)
+    hover = speed * sinking / 3.0 * smooth_step(3.0 * elapsed / whole)
     up = g.clearance * hop(elapsed / whole, RAMP_UP) + hover
     rate = g.clearance * hop_rate(elapsed / whole, RAMP_UP) / whole
-    down = g.landing_speed * over * over
+    down = speed * over * over
     return up - down * over * sinking / 3.0, rate - down
 
 

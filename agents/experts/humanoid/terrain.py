@@ -235,4 +235,4 @@ def rise_over(
         time = max((g.apex - done) * whole, 0.05)
         return _toward(top + g.over - z, speed, 0.0, time, most)
     time = max(left, 0.03)
-    return _toward(down - z, speed, -g.landing_speed, time, most)
+    return _toward(down - z, speed, -g.landing_speed[0], time, most)

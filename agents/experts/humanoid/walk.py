@@ -61,6 +61,7 @@ from dynenvs.agents.experts.humanoid.records import (
     Soles,
     open_biped,
 )
+from dynenvs.agents.experts.humanoid.roll import choose_roll, plan_rolls
 from dynenvs.agents.experts.humanoid.swing import set_goals
 from dynenvs.agents.experts.humanoid.terrain import choose_foothold, feel_ground, look_at_ground
 from dynenvs.agents.experts.humanoid.torso import follow_base, hold_torso, swing_arms
@@ -110,6 +111,7 @@ def act(
         # Where feet go, and where under the soles the ground is to push
         plan_step(g, clock, pelvis, legs, stride)
         choose_pace(g, clock, stride, old, new)
+        choose_roll(g, clock, known, stride, old, new)
         if g.scan_x > 0:
             choose_foothold(g, o, clock, ground, legs, stride, old, new)
         place_pressure(g, clock, stride, legs, press)
@@ -150,10 +152,12 @@ def _see(
     clock.phase += old.ahead  # by its own clock
     clock.phase -= math.floor(clock.phase)
     clock.faster = old.faster
+    clock.rolls = old.rolls
     ground.rise[0] = ground.rise[1] = 0.0
     if g.scan_x > 0:
         look_at_ground(g, o, ground)
     keep_time(g, clock, legs)
+    plan_rolls(g, clock, legs)
     blend(g, clock, legs, o, known, old, new)
     read_state(w, g, o)
     update_poses(w, w.q, w.pose)
@@ -186,6 +190,7 @@ def _stand(
     clock.phase += known.delay * g.period * clock.frequency
     clock.phase -= math.floor(clock.phase)
     keep_time(g, clock, legs)
+    plan_rolls(g, clock, legs)
 
 
 @inlined
