@@ -4,7 +4,8 @@ Parts that overlap however their joints turn (limbs of a file whose shapes are t
 they are, and the others are corrected: a contact is left out for the rest of the step if only a far
 turn would part it, as its normal meets the joint's axis, or if a correction has gained next to
 nothing of its `correction`.  As long as joints are beyond their stops these come first, whatever it
-gains.  Each is left alone for JAMMED steps before the next try.
+gains.  Each is left alone for JAMMED steps before the next try, unless the step is made again in
+shorter parts, in which it may be parted.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from dynenvs.memory.layout import Records, WorkView, WorldView
 from dynenvs.memory.records import HELD, JAMMED
 
 LARGE = 1e-4  # error from which a correction could carry other features into the ground [m]
-SHALLOW = 1e-9  # depth up to which nothing needs to be left out [m]
+SHALLOW = 1e-5  # depth up to which nothing is left alone in the next steps [m]
+LEAST = 1e-9  # error below which nothing is left out [m]
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
 HOLDS = 2  # corrections that were in vain, after which only what is nearly corrected goes on
 HALF_TURN = 3.0  # of a coordinate [rad, m]
@@ -40,9 +42,12 @@ def begin_corrections(w: WorldView, count: int) -> None:
 
 
 @inlined
-def end_corrections(w: WorldView, count: int) -> None:
-    """Have what has been HELD left alone for JAMMED steps from now on."""
-    for i in range(count):
+def end_corrections(w: WorldView, count: int, placed: bool) -> None:
+    """Have what has been HELD left alone for JAMMED steps from now on.
+
+    placed: whether the step is to end there
+    """
+    for i in range(count if placed else 0):
         if w.contacts[i].correction == HELD:
             memory = w.memory[w.contacts[i].candidate]
             memory.jammed = memory.jammed - 1 if memory.jammed > 0 else JAMMED
@@ -101,12 +106,12 @@ def _hold_below(w: WorkView, count: int, share: float, gain: float) -> bool:
 @inlined
 def _hold_deepest(contacts: Records, count: int) -> bool:
     """Leave out those that take the farthest corrections; returns whether there are any."""
-    most = SHALLOW
+    most = LEAST
     for i in range(count):
         most = max(most, contacts[i].correction)
     found = False
     for i in range(count):
-        if contacts[i].correction > max(SHALLOW, 0.5 * most):
+        if contacts[i].correction > max(LEAST, 0.5 * most):
             contacts[i].correction = HELD
             found = True
     return found

@@ -69,7 +69,7 @@ def correct_positions(w: WorldView, dt: float) -> int:
     count = w.answer[0].contacts
     begin_corrections(w, count)
     placed = project(w, count, w.answer[0].rows, dt)
-    end_corrections(w, count)
+    end_corrections(w, count, placed)
     return 1 if placed else 0
 
 

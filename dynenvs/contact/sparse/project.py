@@ -63,7 +63,7 @@ def project_sparse(w: WorldView, dt: float) -> int:
     `dynenvs.contact.project.correct_positions`."""
     begin_corrections(w, w.answer[0].contacts)
     placed = _project(w, w.scene, dt)
-    end_corrections(w, w.answer[0].contacts)
+    end_corrections(w, w.answer[0].contacts, placed)
     return 1 if placed else 0
 
 
