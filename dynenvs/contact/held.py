@@ -81,12 +81,14 @@ def hold_unmoved(w: WorkView, count: int, share: float, attempt: int) -> bool:
 
 
 @inlined
-def hold_worse(w: WorkView, count: int, share: float) -> bool:
+def hold_worse(w: WorkView, count: int, share: float, attempt: int) -> bool:
     """Leave out what may have carried others deeper; returns whether there is anything.
 
-    What a correction has not nearly corrected; the deepest, if that is nothing.
+    What a correction has not nearly corrected; the deepest, if that is nothing.  Later corrections
+    go on from the first one: where a small one fails, the caller takes all of them back.
     """
-    return _hold_below(w, count, share, MOST) or _hold_deepest(w.contacts, count)
+    least = LARGE if attempt > 0 else LEAST
+    return _hold_below(w, count, share, MOST) or _hold_deepest(w.contacts, count, least)
 
 
 @inlined
@@ -104,14 +106,17 @@ def _hold_below(w: WorkView, count: int, share: float, gain: float) -> bool:
 
 
 @inlined
-def _hold_deepest(contacts: Records, count: int) -> bool:
-    """Leave out those that take the farthest corrections; returns whether there are any."""
-    most = LEAST
+def _hold_deepest(contacts: Records, count: int, least: float) -> bool:
+    """Leave out those that take the farthest corrections; returns whether there are any.
+
+    least: correction from which one counts [m]
+    """
+    most = least
     for i in range(count):
         most = max(most, contacts[i].correction)
     found = False
     for i in range(count):
-        if contacts[i].correction > max(LEAST, 0.5 * most):
+        if contacts[i].correction > max(least, 0.5 * most):
             contacts[i].correction = HELD
             found = True
     return found

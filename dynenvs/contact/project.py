@@ -158,7 +158,7 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
             # Deeper than it was without any correction: all of it is taken back
             lowest, buries = sound(w, count)
             if (buries and lowest < HALVED * bare) or lowest < min(bare, least):
-                if within and hold_worse(w, count, share):
+                if within and hold_worse(w, count, share, attempt):
                     take_back(w, dq, dt)
                     before, lowest = math.inf, bare
                     continue

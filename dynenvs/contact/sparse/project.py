@@ -123,7 +123,7 @@ def _project(w: WorldView, scene: SparseView, dt: float) -> bool:
         if look:
             lowest, buries = sound(w, count)
             if (buries and lowest < HALVED * bare) or lowest < min(bare, least):
-                if within and hold_worse(w, count, share):
+                if within and hold_worse(w, count, share, attempt):
                     take_back(w, dq, dt)
                     before, lowest = math.inf, bare
                     continue
