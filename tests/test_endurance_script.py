@@ -29,5 +29,5 @@ def test_a_line_a_case(tmp_path: Path) -> None:
     )
     env, box, missing, heaps = run.stdout.splitlines()
     for line in (env, box, heaps):
-        assert "MB; degraded 0, failed 0, overflow 0, beyond 0, refused 0" in line
+        assert "MB; degraded 0, failed 0, overflow 0, coarse 0, beyond 0, refused 0" in line
     assert missing.startswith("nowhere.xml: not run: cannot read")

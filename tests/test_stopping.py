@@ -157,7 +157,7 @@ def test_what_is_said_of_a_resumed_run_is_honoured_or_refused(
         (("--set", "policy_kwargs.net_arch=[9]"), "policy_kwargs cannot change"),
         (("--steps", "64"), "the run has made 128 steps"),
         (("--steps", "256", "--set", "n_timesteps=256"), "are the same: give one"),
-        (("--from", "run/best.zip"), "--from begins a run and --resume goes on"),
+        (("--from", "run/best.zip"), "--from begins a run, and --resume continues"),
     ):
         assert run(monkeypatch, *begun[:5], "--resume", *said) == 2
         assert message in capsys.readouterr().err

@@ -4,8 +4,8 @@ Parts that overlap however their joints turn (limbs of a file whose shapes are t
 they are, and the others are corrected: a contact is left out for the rest of the step if only a far
 turn would part it, as its normal meets the joint's axis, or if a correction has gained next to
 nothing of its `correction`.  As long as joints are beyond their stops these come first, whatever it
-gains.  Each is left alone for JAMMED steps before the next try, unless the step is made again in
-shorter parts, in which it may be parted.
+gains.  Each is left alone for JAMMED steps before the next try, unless it sinks in deeper, or the
+step is made again in shorter parts, in which it may be parted.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from dynenvs.memory.records import HELD, JAMMED
 
 LARGE = 1e-4  # error from which a correction could carry other features into the ground [m]
 SHALLOW = 1e-5  # depth up to which nothing is left alone in the next steps [m]
+SINKING = 1.005  # times its depth at the start, from which one is tried again all the same
 LEAST = 1e-9  # error below which nothing is left out [m]
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
 HOLDS = 2  # corrections that were in vain, after which only what is nearly corrected goes on
@@ -35,7 +36,9 @@ def begin_corrections(w: WorldView, count: int) -> None:
         memory = w.memory[contact.candidate]
         contact.correction = 0.0
         if memory.jammed > 0:
-            if gap_before(w.spots, contact) < -SHALLOW:
+            before = gap_before(w.spots, contact)
+            _, after = gap_at_end(w.features, w.spots, w.pose_new, contact)
+            if before < -SHALLOW and after >= SINKING * before:
                 contact.correction = HELD
             else:
                 memory.jammed = 0
