@@ -54,6 +54,7 @@ NOT_QUICK = {  # files of which the quick run takes nothing, and why
     "test_core_in_scripts.py": "processes that are killed",
     "test_endurance_script.py": "long runs",
     "test_faults.py": "processes that are killed",
+    "test_humanoid_walk.py": "walks of many steps",
     "test_ray.py": "a cluster",
 }
 
