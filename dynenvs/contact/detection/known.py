@@ -2,7 +2,7 @@
 
 Where two solids touch follows from their poses alone.  So what the end of a step has found is kept
 with its poses, and taken over at the start of the next one, bit for bit, if both bodies stand
-there.  Of hulls that saves half of a step.
+there.  A step that nothing corrects then looks at its hulls once, not twice.
 """
 
 from __future__ import annotations
@@ -23,8 +23,10 @@ def keep_end(w: WorkView) -> None:
 
 
 @inlined
-def is_known(w: WorkView, pair: Any, entry: Any, looks: bool) -> bool:
+def take_over(w: WorkView, pair: Any, entry: Any, looks: bool) -> bool:
     """Fill a near pair's slots at the start with those of the last end, if it stands as then.
+
+    Returns whether it did.
 
     entry: of the start's list
     looks: whether it has a `look` beyond which it has no slots, as hulls and smooth solids have

@@ -15,7 +15,7 @@ from dynenvs.contact.detection.geometry.height_field import solid_field
 from dynenvs.contact.detection.geometry.sphere_sphere import sphere_sphere
 from dynenvs.contact.detection.geometry.spot import back, discard
 from dynenvs.contact.detection.hulls import find_hull_spots
-from dynenvs.contact.detection.known import is_known, keep_end
+from dynenvs.contact.detection.known import keep_end, take_over
 from dynenvs.contact.detection.smooth import find_smooth_spots
 from dynenvs.contact.detection.travel import fastest_point
 from dynenvs.jit.compiled import inlined, unit
@@ -83,7 +83,7 @@ def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
             a.half[k], b.half[k] = pair.size_a[k], pair.size_b[k]
         if _looks(pair):
             entry.look = entry.asked = _look_at(w, pair, entry.pair, dt, after != 0)
-        if after or not is_known(w, pair, entry, _looks(pair)):
+        if after or not take_over(w, pair, entry, _looks(pair)):
             _find_slots(w, pair, list_at + i, start + entry.first, after != 0)
     # Pairs that are no longer near have no contacts at the end of the step
     if after:
