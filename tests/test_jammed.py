@@ -232,3 +232,34 @@ def test_a_joint_beyond_its_stop_comes_back_through_what_it_cannot_part(
     world.step(steps=STEPS)
     assert world.q[0] == pytest.approx(-0.5, abs=1e-6)
     assert world.diagnostics.failed == 0
+
+
+@pytest.mark.parametrize("beside", [0, 6])
+@pytest.mark.parametrize("seed", range(6))
+def test_joints_come_back_from_beyond_their_stops_whatever_they_bury(
+    seed: int, beside: int
+) -> None:
+    """Files whose joints begin beyond their stops, and whose limbs stand in the ground there."""
+    rng = np.random.default_rng(seed)
+    builder, parent = ModelBuilder(), "world"
+    floor = rng.uniform(-0.6, -0.55)
+    builder.half_space("floor", position=(0, 0, floor))
+    for k in range(3):
+        low = rng.uniform(0.3, 0.8)  # zero is outside
+        limits = (low, 2.0) if rng.random() < 0.5 else (-2.0, -low)
+        at = (0, 0, -0.2 * (k > 0))
+        joint = revolute(f"j{k}", axis=(0, 1, 0), position=at, limits=limits, damping=0.1)
+        builder.body(f"l{k}", parent=parent, joint=joint, mass=1.0, inertia=(0.01,) * 3)
+        builder.box(f"l{k}", f"l{k}", half_size=(0.05, 0.05, 0.1), position=(0, 0, -0.1))
+        parent = f"l{k}"
+    for k in range(beside):
+        builder.body(f"b{k}", joint=free(), mass=1.0, inertia=(0.01,) * 3)
+        builder.box(f"b{k}", f"b{k}", half_size=(0.1,) * 3)
+    world = World(builder.build(), timestep=0.002)
+    for k in range(beside):
+        world.q[3 + 7 * k : 10 + 7 * k] = [1.0 + 0.5 * k, 0, floor + 0.1, 1, 0, 0, 0]
+    world.step(steps=300)
+    assert world.certificate().overrun < 1e-9
+    before = world.q.copy()
+    world.step(steps=50)
+    assert np.abs(world.q - before).max() < 0.1  # and is not thrown about there

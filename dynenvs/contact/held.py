@@ -3,9 +3,9 @@
 Parts that overlap however their joints turn (limbs of a file whose shapes are too large) stay as
 they are, and the others are corrected: a contact is left out for the rest of the step if only a far
 turn would part it, as its normal meets the joint's axis, or if a correction has gained next to
-nothing of its `correction`.  As long as joints are beyond their stops these come first, whatever it
-gains.  Each is left alone for JAMMED steps before the next try, unless it sinks in deeper, or the
-step is made again in shorter parts, in which it may be parted.
+nothing of its `correction`.  Joints beyond their stops come first: what their way back buries is
+left out, and parted once they are there.  Each is left alone for JAMMED steps before the next try,
+unless it sinks in deeper, or the step is made again in shorter parts, in which it may be parted.
 """
 
 from __future__ import annotations
@@ -95,6 +95,26 @@ def hold_worse(w: WorkView, count: int, share: float, attempt: int) -> bool:
 
 
 @inlined
+def hold_for_stops(contacts: Records, count: int) -> bool:
+    """Leave out contacts in favour of joints beyond their stops; returns whether there are any.
+
+    The deep ones first, then all.
+    """
+    return _hold_above(contacts, count, LARGE) or _hold_above(contacts, count, HELD)
+
+
+@inlined
+def _hold_above(contacts: Records, count: int, least: float) -> bool:
+    """Leave out contacts whose correction is larger than that; returns whether there are any."""
+    found = False
+    for i in range(count):
+        if contacts[i].correction > least:
+            contacts[i].correction = HELD
+            found = True
+    return found
+
+
+@inlined
 def _hold_below(w: WorkView, count: int, share: float, gain: float) -> bool:
     """Leave out deep contacts that gained less of `share` of their errors than that."""
     found = False
@@ -117,9 +137,4 @@ def _hold_deepest(contacts: Records, count: int, least: float) -> bool:
     most = least
     for i in range(count):
         most = max(most, contacts[i].correction)
-    found = False
-    for i in range(count):
-        if contacts[i].correction > max(least, 0.5 * most):
-            contacts[i].correction = HELD
-            found = True
-    return found
+    return _hold_above(contacts, count, max(least, 0.5 * most))

@@ -35,6 +35,7 @@ from dynenvs.contact.held import (
     PUSH_OUT,
     begin_corrections,
     end_corrections,
+    hold_for_stops,
     hold_if_unmovable,
     hold_unmoved,
     hold_worse,
@@ -158,13 +159,19 @@ def project(w: WorldView, count: int, rows: int, dt: float) -> bool:
             # Deeper than it was without any correction: all of it is taken back
             lowest, buries = sound(w, count)
             if (buries and lowest < HALVED * bare) or lowest < min(bare, least):
-                if within and hold_worse(w, count, share, attempt):
+                if within:
+                    left_out = hold_worse(w, count, share, attempt)
+                else:
+                    left_out = hold_for_stops(w.contacts, count)
+                if left_out:
                     take_back(w, dq, dt)
                     before, lowest = math.inf, bare
                     continue
-                integrate(w, w.q, w.v_new, dt, w.q_new)
-                update_poses(w, w.q_new, w.pose_new)
-                return bare >= least
+                if within:
+                    integrate(w, w.q, w.v_new, dt, w.q_new)
+                    update_poses(w, w.q_new, w.pose_new)
+                    return bare >= least
+                lowest = least  # joints come back from beyond their stops, whatever they bury
         if last:
             break
     return lowest >= least
