@@ -13,6 +13,7 @@ from dynenvs.jit.compiled import kernel, unit
 from dynenvs.jit.views import unowned
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
 from dynenvs.memory.layout import Bytes, Floats, Ints, open_work
+from dynenvs.simd.extremes import farthest
 from dynenvs.simd.trigonometry import sines_cosines
 from dynenvs.simd.vectors import WIDTH, add_multiple, add_outer
 from dynenvs.simulation.inverse import inverse_dynamics
@@ -58,7 +59,7 @@ def _store_beside_overloads(packed: Bytes, buffer: Bytes, progress: Ints) -> flo
         w.bias[j] = 1.0 + j
     add_multiple(w.M, 0, w.M, 1, 0, WIDTH, 2.0)
     add_outer(w.L, 0, w.L, 0, 0, WIDTH, 0.0)
-    if has_left(progress, 0):
+    if has_left(progress, 0) or farthest(w.bias[:6], 1.0, 1.0, 1.0) < 0:
         return 0.0
     return sines_cosines(0.0, 0.0, 0.0, 0.0)[7]
 

@@ -24,7 +24,13 @@ from dynenvs.jit.lowering import WORD, point, word
 from dynenvs.jit.plain import OPTIONS, is_plain, plain_kernel
 from dynenvs.jit.private import ExecutionEngine, cgutils, ir, llvm, make_intrinsic_template
 
-LOWERED = ("jit.views", "simd.vectors", "simd.trigonometry", "simulation.progress")
+LOWERED = (
+    "jit.views",
+    "simd.vectors",
+    "simd.extremes",
+    "simd.trigonometry",
+    "simulation.progress",
+)
 _NUMBERS = {"q": types.int64, "d": types.float64, "?": types.boolean, "Q": types.uint64}
 _announced: set[str] = set()
 

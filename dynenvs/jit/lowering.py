@@ -32,6 +32,22 @@ def integer_registers(lanes: int) -> Any:
     return ir.VectorType(ir.IntType(32), lanes)
 
 
+def words(lanes: int) -> Any:
+    """The type of a vector register of so many integers."""
+    return ir.VectorType(WORD, lanes)
+
+
+def kept(builder: Any, value: Any) -> Any:
+    """The address of a variable with this value to begin with."""
+    return cgutils.alloca_once_value(builder, value)
+
+
+def shuffled(builder: Any, one: Any, other: Any, lanes: Sequence[int]) -> Any:
+    """A vector register of lanes of two others, those of the second after those of the first."""
+    kind = ir.VectorType(ir.IntType(32), len(lanes))
+    return builder.shuffle_vector(one, other, ir.Constant(kind, list(lanes)))
+
+
 def every(kind: Any, value: float) -> Any:
     """A vector register with the same constant in all lanes."""
     return ir.Constant(kind, [value] * kind.count)

@@ -54,6 +54,7 @@ _NUMBERS = [
     ("gravity", "f8", (3,)),
     # The least sum of the radii of the balls within two things that may meet, no half spaces [m]
     ("thinnest", "f8"),
+    ("near", "f8"),  # solids further apart than this are not looked at [m]
     ("places", "i8", (PLACES,)),  # byte offsets of all arrays in their buffers
 ]
 HEADER = record_type([*((name, "i8") for name in _COUNTS), *_NUMBERS])
@@ -425,9 +426,9 @@ FAR = 1e3  # [m]
 # `edges` of slots on what rolls, which need not come back to where they were: on the line along a
 # side; the nearest point of a rim; others beside that, which at the end of a step are elsewhere
 ON_LINE, NEAREST, BESIDE = -1, -2, -3
-NEAR = 0.1  # solids further apart than this are not looked at [m]
+NEAR = 0.1  # solids further apart than this are not looked at [m] ...
+LOOK = 0.02  # ... or this, where some are hulls or smooth: many of a robot are near
 SEEN = 0.5  # candidates with a larger gap are not looked at within a step [m]
-LOOK = 0.02  # hulls and smooth solids further apart show no slots: many of a robot are near [m]
 # Features this close are always part of the problem, so that a neighbour's push needs no second
 # solve [m].
 MARGIN = 1e-3

@@ -47,6 +47,7 @@ from dynenvs.model.solids import (
     far,
     field_numbers,
     inner_ball,
+    near_distance,
     pack_hulls,
     plan_slots,
     solid_numbers,
@@ -93,6 +94,7 @@ def allocate(
     hulls, _, header.hull_work = pack_hulls(pairs, geoms)
     header.nhulls = len(hulls)
     header.nsmooth = count_smooth(pairs, geoms)
+    header.near = near_distance(pairs, geoms)
     if any(geom.surface_velocity is not None for geom in geoms):
         header.nsurfaces = len(geoms)
     # Joints with stops, balls among them

@@ -29,6 +29,7 @@ from dynenvs.memory.records import (
     ELLIPSOID,
     HALF_SPACE,
     HEIGHT_FIELD,
+    LOOK,
     NEAR,
     POINT,
     SEEN,
@@ -177,7 +178,7 @@ def _fill_reach(records: Records, pairs: SolidPairs, geoms: tuple[Geom, ...]) ->
     radii = np.array([geom.bounding_radius for geom in geoms])
     over_field = np.isin(records["kind_b"], GROUNDS)
     # Bounding balls, with how far around them things are looked for
-    reach = radii[pairs.geom_a] + np.where(over_field, SEEN, NEAR)
+    reach = radii[pairs.geom_a] + np.where(over_field, SEEN, near_distance(pairs, geoms))
     around = reach + radii[pairs.geom_b]
     records["far_squared"] = np.where(over_field, math.inf, far(around))
     boxes = records["kind_b"] == BOX
@@ -190,7 +191,8 @@ def pack_hulls(pairs: SolidPairs, geoms: tuple[Geom, ...]) -> tuple[Floats, Ints
     kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
     convex = np.isin(kinds[pairs.geom_a], POLYHEDRAL) | np.isin(kinds[pairs.geom_b], POLYHEDRAL)
     chosen = np.union1d(pairs.geom_a[convex], pairs.geom_b[convex]).astype(np.int64)
-    place, rows, work, end = np.zeros(len(geoms), np.int64), [np.zeros(0)], 0, 0
+    place, rows, end = np.zeros(len(geoms), np.int64), [np.zeros(0)], 0
+    placed = marks = 0  # numbers that one takes at most: placed in the world, and looked at
     seen: dict[int, int] = {}
     for k, shape in zip(chosen, polyhedra([geoms[k] for k in chosen]), strict=True):
         if shape is None:
@@ -199,11 +201,19 @@ def pack_hulls(pairs: SolidPairs, geoms: tuple[Geom, ...]) -> tuple[Floats, Ints
             seen[id(shape)] = end
             rows.append(shape.packed())
             end += len(rows[-1])
-            placed = 3 * len(shape.corners) + 4 * len(shape.normals)
-            work = max(work, 2 * placed + 11 * len(shape.edges))
+            placed = max(placed, 3 * len(shape.corners) + 4 * len(shape.normals))
+            marks = max(marks, 11 * len(shape.edges), 3 * len(shape.corners))
         place[k] = seen[id(shape)]
+    work = 2 * placed + marks
     smooth = count_smooth(pairs, geoms) > 0
     return np.concatenate(rows), place, work + PATCHES if smooth else work
+
+
+def near_distance(pairs: SolidPairs, geoms: tuple[Geom, ...]) -> float:
+    """HEADER's: the pairs that are near take most of a step, and those of hulls the most [m]."""
+    kinds = np.array([geom.kind for geom in geoms], dtype=np.int64)
+    slow = np.isin(kinds[pairs.geom_a], POLYHEDRAL) | np.isin(kinds[pairs.geom_b], POLYHEDRAL)
+    return LOOK if slow.any() else NEAR
 
 
 def count_smooth(pairs: SolidPairs, geoms: tuple[Geom, ...]) -> int:

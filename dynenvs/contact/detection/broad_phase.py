@@ -30,11 +30,10 @@ from dynenvs.memory.records import (
     CYLINDER,
     HALF_SPACE,
     HEIGHT_FIELD,
-    NEAR,
     SPHERE,
 )
 
-ROOM = 0.5 * NEAR * (1.0 + 1e-9)  # by which a box around a solid is larger on each side [m]
+ROOM = 0.5 * (1.0 + 1e-9)  # of what is near: by which a box around a solid is larger on each side
 
 
 @inlined
@@ -56,7 +55,7 @@ def list_near(
     """Pairs that are near, in order, as `near[:n].pair`; returns n, and how many found no room."""
     found, missing = 0, 0
     if w.header[0].nblocks > 0:
-        found, missing = _sweep(broad, pairs, solids, shapes)
+        found, missing = _sweep(broad, w.header[0].near, pairs, solids, shapes)
     n = integer(0)
     k = integer(0)
     for i in range(broad.own.shape[0]):
@@ -148,9 +147,11 @@ def entry_of(near: Records, first: int, count: int, entries: Ints, p: int) -> in
 
 
 @kernel
-def _sweep(broad: BroadView, pairs: Records, solids: Records, shapes: Records) -> tuple[int, int]:
+def _sweep(
+    broad: BroadView, near: float, pairs: Records, solids: Records, shapes: Records
+) -> tuple[int, int]:
     """Near pairs of the pool, in order, into `broad.found`; returns how many, and how many more."""
-    n = _enclose(broad, solids, shapes)
+    n = _enclose(broad, ROOM * near, solids, shapes)
     boxes, order = broad.boxes, broad.order
     axis = _widest(boxes, order, n)
     _sort_left(boxes, axis, order, n)
@@ -179,8 +180,9 @@ def _sweep(broad: BroadView, pairs: Records, solids: Records, shapes: Records) -
 
 
 @inlined
-def _enclose(broad: BroadView, solids: Records, shapes: Records) -> int:
-    """Boxes around all solids but fields, and their numbers in `broad.order`; returns how many."""
+def _enclose(broad: BroadView, room: float, solids: Records, shapes: Records) -> int:
+    """Boxes around all solids but fields, larger by `room` [m] on each side, and their numbers in
+    `broad.order`; returns how many."""
     n = 0
     for k in range(solids.shape[0]):
         solid, shape = solids[k], shapes[k]
@@ -195,8 +197,8 @@ def _enclose(broad: BroadView, solids: Records, shapes: Records) -> int:
                 half = solid.radius
             elif solid.kind == BOX:
                 half = size[0] * abs(R[a, 0]) + size[1] * abs(R[a, 1]) + size[2] * abs(R[a, 2])
-            broad.boxes[k, 2 * a] = c[a] - half - ROOM
-            broad.boxes[k, 2 * a + 1] = c[a] + half + ROOM
+            broad.boxes[k, 2 * a] = c[a] - half - room
+            broad.boxes[k, 2 * a + 1] = c[a] + half + room
         broad.order[n] = k
         n += 1
     return n

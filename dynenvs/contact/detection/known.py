@@ -43,6 +43,8 @@ def take_over(w: WorkView, pair: Any, entry: Any, looks: bool) -> bool:
             return False
         if last.slots == 0 or last.gap > entry.look:
             entry.look, entry.slots = 0.0, 0
+    else:
+        entry.slots = last.slots
     for j in range(entry.slots):
         w.spots[entry.first + j] = w.spots[h.ns + last.first + j]
     return True

@@ -20,7 +20,7 @@ from dynenvs.contact.detection.smooth import find_smooth_spots
 from dynenvs.contact.detection.travel import fastest_point
 from dynenvs.jit.compiled import inlined, unit
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Floats, Ints, Records, WorkView
+from dynenvs.memory.layout import Floats, Ints, WorkView
 from dynenvs.memory.records import (
     BLOCK_FIELD,
     BOX,
@@ -126,9 +126,10 @@ def _find_slots(w: WorkView, pair: Any, at: int, first: int, after: bool) -> Non
     """Fill the slots of the near pair w.near[at], from `first` on."""
     entry = w.near[at]
     if not _looks(pair):
-        discard(w.spots, first, entry.slots)
-        a, b = w.shapes[pair.solid_a], w.shapes[pair.solid_b]
-        _find(pair, a, b, w.heights, w.spots, first)
+        if not _find(w, pair, first):
+            entry.slots = 0
+            if after and _showed_slots(w, entry.pair):  # contacts ask what has become of them
+                discard(w.spots, first, pair.slots)
         return
     if pair.kind_a >= CYLINDER or pair.kind_b >= CYLINDER:
         find_smooth_spots(w, at, first)
@@ -136,6 +137,13 @@ def _find_slots(w: WorkView, pair: Any, at: int, first: int, after: bool) -> Non
         find_hull_spots(w, at, first)
     if after and entry.slots == 0 and entry.asked > 0.0:  # contacts ask what has become of them
         discard(w.spots, first, pair.slots)
+
+
+@inlined
+def _showed_slots(w: WorkView, pair: int) -> bool:
+    """At the end of a step, whether a pair had slots when it began."""
+    k = entry_of(w.near, 0, w.answer[0].near, w.broad.entry, pair)
+    return bool(k >= 0 and w.near[k].slots > 0)
 
 
 @inlined
@@ -147,18 +155,21 @@ def _could_meet(w: WorkView, pair: int) -> bool:
 
 @inlined
 def open_pair(w: WorkView, i: int) -> None:
-    """Have a pair of the end's list stand in the start's, too: as far apart, if it is not there."""
+    """Have a pair of the end's list stand in the start's, too, as far apart if it had no slots."""
     h, answer = w.header[0], w.answer[0]
     broad = w.broad
     entry = w.near[h.nnear + i]
-    if entry_of(w.near, 0, answer.near, broad.entry, entry.pair) < 0:
-        w.near[answer.near] = entry
-        w.near[answer.near].look = LOOK
-        broad.entry[entry.pair] = answer.near
+    at = entry_of(w.near, 0, answer.near, broad.entry, entry.pair)
+    if at < 0:
+        at = broad.entry[entry.pair] = answer.near
         answer.near += 1
-        discard(w.spots, entry.first, entry.slots)
-        for k in range(entry.first, entry.first + entry.slots):
-            w.gaps[h.npoints + k] = FAR
+    elif w.near[at].slots > 0:
+        return
+    w.near[at] = entry
+    w.near[at].look = LOOK
+    discard(w.spots, entry.first, entry.slots)
+    for k in range(entry.first, entry.first + entry.slots):
+        w.gaps[h.npoints + k] = FAR
 
 
 @inlined
@@ -177,16 +188,24 @@ def _place(solid: Any, pose: Any, shape: Any) -> None:
 
 
 @inlined
-def _find(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
+def _find(w: WorkView, pair: Any, first: int) -> bool:
+    """Fill the slots of a pair of quick shapes; returns False, and leaves them, if it is far."""
+    a, b, spots = w.shapes[pair.solid_a], w.shapes[pair.solid_b], w.spots
+    # Boxes may be near by their bounding balls alone, and have many slots
+    if pair.kind_b == BOX and pair.kind_a == BOX:
+        return bool(box_box(a, b, w.header[0].near, spots, first))
+    if pair.kind_b == BOX and pair.kind_a == CAPSULE:
+        return bool(capsule_box(pair, a, b, w.header[0].near, spots, first))
+    discard(spots, first, pair.slots)
     if pair.kind_b == HEIGHT_FIELD:
-        solid_field(pair, a, b, heights, spots, first)
+        solid_field(pair, a, b, w.heights, spots, first)
     elif pair.kind_b == BLOCK_FIELD:
         if pair.kind_a == BOX:
-            box_blocks(pair, a, b, heights, spots, first)
+            box_blocks(pair, a, b, w.heights, spots, first)
         elif pair.kind_a == CAPSULE:
-            capsule_blocks(pair, a, b, heights, spots, first)
+            capsule_blocks(pair, a, b, w.heights, spots, first)
         else:
-            sphere_blocks(pair, a, b, heights, spots, first)
+            sphere_blocks(pair, a, b, w.heights, spots, first)
     elif pair.kind_b == SPHERE:
         sphere_sphere(pair, a, b, spots, first)
     elif pair.kind_b == CAPSULE:
@@ -194,12 +213,9 @@ def _find(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int
             capsule_capsule(pair, a, b, spots, first)
         else:
             sphere_capsule(pair, a, b, spots, first)
-    elif pair.kind_a == BOX:
-        box_box(a, b, spots, first)
-    elif pair.kind_a == CAPSULE:
-        capsule_box(pair, a, b, spots, first)
     else:
         sphere_box(pair, a, b, spots, first)
+    return True
 
 
 @inlined

@@ -18,10 +18,16 @@ from typing import Any
 
 from dynenvs.contact.detection.geometry.box_box import SAME, fineness, longest
 from dynenvs.contact.detection.geometry.height_field import ball_on
-from dynenvs.contact.detection.geometry.hull_hull import clip
+from dynenvs.contact.detection.geometry.hull_hull import FLAT, clip
 from dynenvs.contact.detection.geometry.parting import part_best
 from dynenvs.contact.detection.geometry.patch import RIM, ROOM, Patch, patch
-from dynenvs.contact.detection.geometry.polyhedron import corner_of, minus, sides, three
+from dynenvs.contact.detection.geometry.polyhedron import (
+    Polyhedron,
+    corner_of,
+    minus,
+    sides,
+    three,
+)
 from dynenvs.contact.detection.geometry.spot import (
     Point,
     along,
@@ -42,7 +48,6 @@ from dynenvs.memory.records import (
     HALF_SPACE,
     HEIGHT_FIELD,
     LOOK,
-    NEAR,
     NEAREST,
     ON_LINE,
 )
@@ -254,8 +259,13 @@ def _clip(
     own, others = one.shape.corners.shape[0] // 3, other.shape.corners.shape[0] // 3
     sides_at = first + own + others
     rims_at = sides_at + 2 * max(few, many)
+    back = (-n[0], -n[1], -n[2])
+    looks, others_look = work[:own], work[own : own + others]
+    _mark_corners(one.shape, back, looks)
+    _mark_corners(other.shape, n, others_look)
     if many > 2:
-        clip(one.shape, other.shape, one.face, other.face, n, fine, origin, work, spots, first)
+        look = looks, others_look
+        clip(one.shape, other.shape, one.face, other.face, n, fine, origin, look, spots, first)
         if (one.radius > 0.0) != (other.radius > 0.0):  # what crosses the rim follows exactly
             discard(spots, sides_at, rims_at - sides_at)
         if one.radius > 0.0:
@@ -263,14 +273,25 @@ def _clip(
         if other.radius > 0.0:
             _over_disc(other, one, n, origin, spots, first, rims_at)
     else:
-        back = (-n[0], -n[1], -n[2])
-        clip(other.shape, one.shape, other.face, one.face, back, fine, origin, work, spots, first)
+        look = others_look, looks
+        clip(other.shape, one.shape, other.face, one.face, back, fine, origin, look, spots, first)
         for k in range(first, sides_at + 2 * many):
             if spots[k].gap < FAR:
                 _turn_over(spots[k])
         if one.radius > 0.0:
             discard(spots, sides_at, rims_at - sides_at)
             _over_disc(one, other, n, origin, spots, first, rims_at)
+
+
+@inlined
+def _mark_corners(shape: Polyhedron, n: Point, looks: Floats) -> None:
+    """Write 1 for each corner of a face that looks along n, else 0; of a solid without edges, 1."""
+    for k in range(looks.shape[0]):
+        looks[k] = 1.0 if shape.edges.shape[0] == 0 else 0.0
+    for f in range(shape.levels.shape[0] if shape.edges.shape[0] > 0 else 0):
+        if dot(three(shape.normals, f), n) > FLAT:
+            for k in range(sides(shape, f)):
+                looks[corner_of(shape, f, k)] = 1.0
 
 
 @inlined
@@ -371,7 +392,7 @@ def _end(p: Point, ball: float, line: Patch, n: Point, origin: Point, spot: Any)
     d = along(minus(p, along(q, t, way)), bend + ball, n)
     length = math.sqrt(dot(d, d))
     gap = length - bend - ball
-    if length > 0.0 and gap < NEAR:
+    if length > 0.0 and gap < LOOK:
         normal = (d[0] / length, d[1] / length, d[2] / length)
         _fill(spot, along(along(p, ball, n), -ball, normal), normal, gap, origin)
 

@@ -1,15 +1,15 @@
 """How long a part of the step may be so that fast bodies do not pass through others unseen.
 
 Contacts are looked for where bodies are at the start and at the end of a part.  A body that moves
-by more than the thickness of what stands in its way would be seen before it and behind it, never
-in it.  Pairs that are near at the start (hulls: LOOK; above fields: SEEN; others: NEAR) are seen in
-time.  So a body is dangerous that comes from further away and still goes half of its thickness into
-another.  A plane that parts the two (`geometry/distance.py`) tells how long they may move: as long
-as they do not close in, along its normal, by more than their distance and half of what they are
-thick together (conservative advancement; Mirtich, Impulse-based dynamic simulation of rigid body
-systems, 1996, section 2.3).  There they are seen, at the latest, where they overlap by as much:
-then the direction that parts them is still the right one.  What may bounce is to be seen before it
-touches, so that its impact has a time.
+by more than the thickness of what stands in its way would be seen before it and behind it, never in
+it.  Pairs that are near at the start (NEAR or LOOK; above fields: SEEN) are seen in time.  So a
+body is dangerous that comes from further away and still goes half of its thickness into another.  A
+plane that parts the two (`geometry/distance.py`) tells how long they may move: as long as they do
+not close in, along its normal, by more than their distance and half of what they are thick together
+(conservative advancement; Mirtich, Impulse-based dynamic simulation of rigid body systems, 1996,
+section 2.3).  There they are seen, at the latest, where they overlap by as much: then the direction
+that parts them is still the right one.  What may bounce is to be seen before it touches, so that
+its impact has a time.
 
 At a seam the pose at a part's end decides which faces are met (`seams.py`), so there pairs that are
 near may not go through each other unseen either.
@@ -34,13 +34,10 @@ from dynenvs.memory.records import (
     BLOCK_FIELD,
     BOX,
     CONVEX,
-    CYLINDER,
     HALF_SPACE,
     HEIGHT_FIELD,
     INELASTIC,
-    LOOK,
     MIDPOINT,
-    NEAR,
     SEEN,
 )
 
@@ -67,7 +64,7 @@ def is_fast(w: WorkView, dt: float) -> bool:
         spin = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
         fastest = max(fastest, fastest_point(w, i))
         turns = turns or (spin * dt > TURN and w.bodies[i].uneven > 0.0)
-    far = LOOK if h.nhulls + h.nsmooth > 0 else NEAR
+    far = h.near
     if h.integrator == MIDPOINT or h.nbeside > 0:
         far = min(far, h.thinnest)
     return bool(turns or 2.0 * dt * fastest > far)
@@ -86,7 +83,7 @@ def has_moved_far(w: WorkView) -> bool:
     """Whether a point of a body moves so far from `w.pose` to `w.pose_new` that it may be seen too
     late: what hits a thing may throw it faster than anything was before."""
     h = w.header[0]
-    far = LOOK if h.nhulls + h.nsmooth > 0 else NEAR
+    far = h.near
     found = False
     for i in range(1, h.nb if h.np + h.nround > 0 else 0):
         if not w.bodies[i].meets:
@@ -185,10 +182,7 @@ def _time_of_pair(w: WorkView, pair: Any, bounces: bool, middle: bool, dt: float
     speed, turning = math.sqrt(dot(u, u)), a.hu + b.hu
     over_field = pair.kind_b in (HEIGHT_FIELD, BLOCK_FIELD, HALF_SPACE)
     thick = one.inside + other.inside
-    seen = SEEN if over_field else NEAR
-    hull = pair.kind_a == CONVEX or pair.kind_b == CONVEX
-    if hull or (pair.kind_b >= CYLINDER or (pair.kind_a >= CYLINDER and not over_field)):
-        seen = min(seen, LOOK)
+    seen = SEEN if over_field else w.header[0].near
     # Most pairs are slow: what they move in dt cannot take one past the other
     way = dt * (speed + turning)
     turns = max(a.hv, b.hv) > TURN
@@ -318,13 +312,13 @@ def _time_of_points(w: WorkView, feature: Any, bounces: bool, middle: bool, dt: 
     tx, ty, tz, vx, vy, vz = _center(w, feature.body_b, feature.target)
     d, u = (x - tx, y - ty, z - tz), (ux - vx, uy - vy, uz - vz)
     way, length = dt * math.sqrt(dot(u, u)), math.sqrt(dot(d, d))
-    thick = feature.radius + feature.target_radius
-    if not way > _blind(NEAR, thick, bounces, middle) or length > thick + way:
+    thick, near = feature.radius + feature.target_radius, w.header[0].near
+    if not way > _blind(near, thick, bounces, middle) or length > thick + way:
         return dt
     deep = max(0.5 * thick, THIN)
     if not length > thick:
         return min(dt, deep * dt / way)
-    return _time_to_close(length - thick, -dot(d, u) / length, deep, NEAR, bounces, dt)
+    return _time_to_close(length - thick, -dot(d, u) / length, deep, near, bounces, dt)
 
 
 @inlined

@@ -17,14 +17,13 @@ import math
 from typing import Any
 
 from dynenvs.contact.detection.geometry.block_field import block_at, block_height
-from dynenvs.contact.detection.geometry.box_box import box_box
+from dynenvs.contact.detection.geometry.box_box import SLOTS, box_box
 from dynenvs.contact.detection.geometry.segment import clamp
 from dynenvs.contact.detection.geometry.spot import Point, along, back, into, point
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats, Records
-from dynenvs.memory.records import FAR
+from dynenvs.memory.records import FAR, SEEN
 
-BOX_SLOTS = 32  # of two boxes
 STEEP = 0.1  # cosine with a side's normal from which a contact claims that side
 BESIDE = 1e-6  # [m]: which block lies beyond a side is looked up so far from it
 
@@ -100,13 +99,13 @@ def box_blocks(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first
         k, l = number_of(key // count, i, count), number_of(key % count, j, count)
         if not is_covered(pair, heights, met, k, l, window, count):
             met |= 1 << key
-            slots = first + BOX_SLOTS * key
+            slots = first + SLOTS * key
             blocks = widened(pair, heights, k, l, window)
             h = block_height(pair, heights, k, l)
             foot = min(h, z - size) - 8.0 * size
             middle = stand(pair, b, blocks, window, h, foot, 8.0 * size)
-            box_box(a, b, spots, slots)
-            drop_hidden(pair, b, heights, h, middle, spots, slots, BOX_SLOTS)
+            box_box(a, b, SEEN, spots, slots)
+            drop_hidden(pair, b, heights, h, middle, spots, slots, SLOTS)
             b.center[0], b.center[1], b.center[2] = c0, c1, c2
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.contact.detection.geometry.spot import Point, along, column, dot, point
+from dynenvs.contact.detection.geometry.spot import Point, along, column, discard, dot, point
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats, Records
 
@@ -28,7 +28,7 @@ BETTER = 1e-6  # by which A's face must part the boxes better than B's face [m]
 TIE = 1e-9  # by which whatever else must part them better than what came before [m]
 SMALL = 0.01  # [m]
 ASTRAY = 0.9  # cosine: a perpendicular further than this from the axis is no way apart
-FAR_APART = 0.5  # [m]
+SLOTS = 32
 
 
 @inlined
@@ -93,9 +93,8 @@ def _perpendicular(u: Point, v: Point, d: Point) -> tuple[bool, Point]:
 
 
 @inlined
-def _axis(a: Any, b: Any, d: Point, fine: float) -> tuple[float, Point]:
-    """(separation, unit normal from B to A) of the best axis."""
-    best, normal = _face_axis(a, b, d, fine)
+def _axis(a: Any, b: Any, d: Point, fine: float, best: float, normal: Point) -> Point:
+    """Unit normal from B to A of the best axis, if that of the best face parts them by `best`."""
     others = best + fine * TIE
     for i in range(3):
         u = column(a.R, i)
@@ -104,19 +103,21 @@ def _axis(a: Any, b: Any, d: Point, fine: float) -> tuple[float, Point]:
             if crossed:
                 s = dot(n, d) - _extent(a, n) - _extent(b, n)
                 if s > others:
-                    best, others, normal = s, s, n
-    return best, normal
+                    others, normal = s, n
+    return normal
 
 
 @kernel
-def box_box(a: Any, b: Any, spots: Records, first: int) -> None:
-    """Thirty-two slots, see above; they come discarded."""
+def box_box(a: Any, b: Any, near: float, spots: Records, first: int) -> bool:
+    """Fill the slots, see above; returns False, and leaves them, if a face parts them by `near`."""
     d = (a.center[0] - b.center[0], a.center[1] - b.center[1], a.center[2] - b.center[2])
     fine = fineness(longest(a.half), longest(b.half))
     within = fine * WITHIN
-    separation, n = _axis(a, b, d, fine)
-    if separation > FAR_APART:
-        return
+    separation, n = _face_axis(a, b, d, fine)
+    if separation > near:
+        return False
+    n = _axis(a, b, d, fine, separation, n)
+    discard(spots, first, SLOTS)
     _choose_face(a, (-n[0], -n[1], -n[2]))
     _choose_face(b, n)
     _cast_corners(a, b, n, within)
@@ -134,6 +135,7 @@ def box_box(a: Any, b: Any, spots: Records, first: int) -> None:
     for p in range(4):
         for q in range(4):
             _cross(a, b, p, q, n, within, spots[first + 16 + 4 * p + q])
+    return True
 
 
 @inlined

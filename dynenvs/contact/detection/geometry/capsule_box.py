@@ -17,6 +17,7 @@ from dynenvs.contact.detection.geometry.spot import (
     Point,
     along,
     column,
+    discard,
     dot,
     into,
     out_of,
@@ -29,6 +30,7 @@ from dynenvs.memory.layout import Floats, Records
 # A corner or edge is the nearest part of the box only where the way out of it leads away from all
 # its faces; a little slack lets an edge take part before a face lies flat on it.
 SLACK = 0.2  # sine of that slack
+SLOTS = 22
 
 
 @kernel
@@ -59,12 +61,16 @@ def point_box(spot: Any, p: Point, half: Floats, radius: float) -> None:
 
 
 @kernel
-def capsule_box(pair: Any, a: Any, b: Any, spots: Records, first: int) -> None:
-    """Twenty-two slots, see above; they come discarded."""
+def capsule_box(pair: Any, a: Any, b: Any, near: float, spots: Records, first: int) -> bool:
+    """Fill the slots, see above; returns False, and leaves them, if a face parts them by `near`."""
     half, radius, length = pair.size_b, pair.size_a[0], pair.size_a[1]
     p = into(b, point(a.center))
     axis = column(a.R, 2)
     u = (dot(column(b.R, 0), axis), dot(column(b.R, 1), axis), dot(column(b.R, 2), axis))
+    for k in range(3):
+        if abs(p[k]) - length * abs(u[k]) - half[k] - radius > near:
+            return False
+    discard(spots, first, SLOTS)
     pierced, middle = _within(p, u, length, half)
     for k in range(2):
         at = middle if pierced and k == 0 else (2.0 * k - 1.0) * length
@@ -72,6 +78,7 @@ def capsule_box(pair: Any, a: Any, b: Any, spots: Records, first: int) -> None:
         out_of(b, spots[first + k])
     _corners(spots, first + 2, b, p, u, half, radius, length)
     _edges(spots, first + 10, b, p, u, half, radius, length)
+    return True
 
 
 @inlined

@@ -28,12 +28,11 @@ from dynenvs.contact.detection.geometry.separating_axis import (
     PARALLEL,
     Separation,
     best_axis,
-    lowest,
 )
 from dynenvs.contact.detection.geometry.spot import Point, along, dot
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats, Records
-from dynenvs.memory.records import FAR, NEAR
+from dynenvs.memory.records import FAR, LOOK
 
 OUTERMOST = 1e-9  # corners no further behind the outermost one, relative to the breadth, are so too
 FLAT = 1e-9  # faces that look at the other one by less than this cosine look past it
@@ -48,41 +47,43 @@ def hull_hull(
 
     a, b: placed in the world from `origin` on
     fine: their `fineness`
-    work: eleven numbers for each edge of B, or one for each of its corners and A's
+    work: eleven numbers for each edge of B, or three for each corner of the larger one
     """
     n = best_axis(a, b, separation, fine, work)
-    face_a, face_b = facing(a, (-n[0], -n[1], -n[2])), facing(b, n)
+    own, others = a.corners.shape[0] // 3, b.corners.shape[0] // 3
+    looks = work[:own], work[own : own + others]
+    rest = work[own + others :]
+    face_a = facing(a, (-n[0], -n[1], -n[2]), looks[0], rest)
+    face_b = facing(b, n, looks[1], rest)
     if face_a >= 0 and face_b >= 0:
-        clip(a, b, face_a, face_b, n, fine, origin, work, spots, first)
+        clip(a, b, face_a, face_b, n, fine, origin, looks, spots, first)
 
 
 @inlined
 def clip(
     a: Polyhedron, b: Polyhedron, face_a: int, face_b: int, n: Point, fine: float, origin: Point,
-    work: Floats, spots: Records, first: int,
+    looks: tuple[Floats, Floats], spots: Records, first: int,
 ) -> None:  # fmt: skip
     """The slots of two faces that look at each other along n, from B to A.
 
     A's face may be a line of two corners or a single one (`smooth_solids.py`).
-    work: a number for each corner of either
+    looks: for each corner of A, and of B, whether it looks at the other one (`facing`)
     """
     back, within = (-n[0], -n[1], -n[2]), fine * WITHIN
     own, others = a.corners.shape[0] // 3, b.corners.shape[0] // 3
     normal_a, normal_b = three(a.normals, face_a), three(b.normals, face_b)
     inward = (-normal_a[0], -normal_a[1], -normal_a[2])
     slant_a, slant_b = dot(n, inward), dot(n, normal_b)
-    looks_a, looks_b = work[:own], work[own : own + others]
-    _mark_corners(a, back, looks_a)
-    _mark_corners(b, n, looks_b)
+    looks_a, looks_b = looks
     for i in range(own):
         p = three(a.corners, i)
         gap = dot(normal_b, p) - b.levels[face_b]
-        if gap < NEAR * slant_b and looks_a[i] > 0.0 and within_face(b, face_b, p, n, within):
+        if gap < LOOK * slant_b and looks_a[i] > 0.0 and within_face(b, face_b, p, n, within):
             _fill(spots[first + i], p, normal_b, gap, origin)
     for j in range(others if sides(a, face_a) > 2 else 0):
         p = three(b.corners, j)
         gap = dot(normal_a, p) - a.levels[face_a]
-        near = gap < NEAR * slant_a and looks_b[j] > 0.0
+        near = gap < LOOK * slant_a and looks_b[j] > 0.0
         over = near and within_face(a, face_a, p, back, within)
         if over and not _taken(a, spots, first, p, n, fine * SAME):
             _fill(spots[first + own + j], along(p, gap, inward), inward, gap, origin)
@@ -99,21 +100,29 @@ def _ways(shape: Polyhedron, face: int) -> int:
 
 
 @inlined
-def facing(shape: Polyhedron, n: Point) -> int:
+def facing(shape: Polyhedron, n: Point, looks: Floats, heights: Floats) -> int:
     """A face with all that is outermost along n, or -1; of several that which lies closest to it.
 
     How close, its three outermost corners tell, not how much it looks along n: what is near the
     other solid counts, however steep.
+    looks: becomes 1 for each corner of a face that looks along n, else 0
+    heights: work array, a number for each corner
     """
-    most, least = -lowest(shape, (-n[0], -n[1], -n[2])), lowest(shape, n)
+    most, least = -math.inf, math.inf
+    for k in range(looks.shape[0]):
+        heights[k] = dot(n, three(shape.corners, k))
+        most, least = max(most, heights[k]), min(least, heights[k])
+        looks[k] = 0.0
     best, held, found = math.inf, 0, -1
     for f in range(shape.levels.shape[0]):
         cosine = dot(three(shape.normals, f), n)
         if cosine < FLAT:
             continue
         first, second, third, count = math.inf, math.inf, math.inf, 0
-        for k in range(sides(shape, f)):
-            depth = most - dot(three(shape.corners, corner_of(shape, f, k)), n)
+        for k in range(int(shape.firsts[f]), int(shape.firsts[f + 1])):
+            corner = int(shape.loops[k])
+            looks[corner] = 1.0
+            depth = most - heights[corner]
             if depth <= OUTERMOST * (most - least):
                 count += 1
             if depth < first:
@@ -126,17 +135,6 @@ def facing(shape: Polyhedron, n: Point) -> int:
         if count > held or (count == held and cost < best):
             best, held, found = cost, count, f
     return found
-
-
-@inlined
-def _mark_corners(shape: Polyhedron, n: Point, looks: Floats) -> None:
-    """Write 1 for each corner of a face that looks along n, else 0; of a solid without edges, 1."""
-    for k in range(looks.shape[0]):
-        looks[k] = 1.0 if shape.edges.shape[0] == 0 else 0.0
-    for f in range(shape.levels.shape[0] if shape.edges.shape[0] > 0 else 0):
-        if dot(three(shape.normals, f), n) > FLAT:
-            for k in range(sides(shape, f)):
-                looks[corner_of(shape, f, k)] = 1.0
 
 
 @inlined

@@ -80,7 +80,10 @@ def patch(
         scale = point(shape.half) if kind != CONVEX else (1.0, 1.0, 1.0)
         own = placed(open_polyhedron(hulls, at), shape, scale, origin, work)
         single, outermost = _single_corner(own, n)
-        return Patch(own, facing(own, n), single, outermost, 0.0, 0.0, origin, 0.0, 0.0)
+        count = own.corners.shape[0] // 3
+        rest = work[3 * count + 4 * own.levels.shape[0] :]
+        face = facing(own, n, rest[:count], rest[count:])
+        return Patch(own, face, single, outermost, 0.0, 0.0, origin, 0.0, 0.0)
     # Of round things: the corners of what looks along n, and how it bends there
     center, corners = minus(point(shape.center), origin), work[: 3 * RIM]
     axis = column(shape.R, 2)

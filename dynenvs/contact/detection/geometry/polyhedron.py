@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 from dynenvs.contact.detection.geometry.spot import Point, back, dot
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats
+from dynenvs.simd.extremes import farthest
 
 
 class Polyhedron(NamedTuple):
@@ -76,12 +76,7 @@ def outermost(own: Polyhedron, shape: Any, scale: Point, n: Point) -> Point:
     """The corner of a polyhedron, placed in the world, that is outermost along n."""
     x, y, z = back(shape.R, n)
     x, y, z = scale[0] * x, scale[1] * y, scale[2] * z
-    most, best = -math.inf, 0
-    for i in range(0, own.corners.shape[0], 3):
-        c = own.corners
-        reach = x * c[i] + y * c[i + 1] + z * c[i + 2]
-        if reach > most:
-            most, best = reach, i
+    best = farthest(own.corners, x, y, z)
     c, R, o = own.corners, shape.R, shape.center
     x, y, z = scale[0] * c[best], scale[1] * c[best + 1], scale[2] * c[best + 2]
     return (

@@ -16,6 +16,7 @@ from dynenvs.contact.detection.geometry.spot import Point, dot
 from dynenvs.jit.compiled import inlined
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats
+from dynenvs.simd.extremes import farthest
 
 PARALLEL = 1e-6  # squared sine between edges
 SURE = 1e-3  # of what edges reach: by so much more an edge is too deep, whatever is rounded
@@ -250,8 +251,6 @@ def _same_side(a: Point, b: Point, left: Point, right: Point) -> bool:
 @inlined
 def lowest(shape: Polyhedron, n: Point) -> float:
     """The least n . p of all corners."""
-    least = math.inf
-    for i in range(0, shape.corners.shape[0], 3):
-        c = shape.corners
-        least = min(least, n[0] * c[i] + n[1] * c[i + 1] + n[2] * c[i + 2])
-    return least
+    c = shape.corners
+    i = farthest(c, -n[0], -n[1], -n[2])
+    return float(n[0] * c[i] + n[1] * c[i + 1] + n[2] * c[i + 2])
