@@ -1,4 +1,4 @@
-"""The farthest point in vector registers: the same point as the plain loop's, the first of several."""
+"""The farthest of many points: that of the plain loop, and of several the first."""
 
 from __future__ import annotations
 
