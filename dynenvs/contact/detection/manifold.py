@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynenvs.contact.detection.boxes import find_box_spots
 from dynenvs.contact.detection.broad_phase import assign_blocks, entry_of, list_near
-from dynenvs.contact.detection.geometry.block_field import sphere_blocks
-from dynenvs.contact.detection.geometry.box_blocks import box_blocks
-from dynenvs.contact.detection.geometry.box_box import box_box
-from dynenvs.contact.detection.geometry.capsule_blocks import capsule_blocks
-from dynenvs.contact.detection.geometry.capsule_box import capsule_box, sphere_box
+from dynenvs.contact.detection.fields import find_field_spots
 from dynenvs.contact.detection.geometry.capsule_capsule import capsule_capsule, sphere_capsule
-from dynenvs.contact.detection.geometry.height_field import solid_field
 from dynenvs.contact.detection.geometry.sphere_sphere import sphere_sphere
 from dynenvs.contact.detection.geometry.spot import back, discard
 from dynenvs.contact.detection.hulls import find_hull_spots
@@ -20,7 +16,7 @@ from dynenvs.contact.detection.smooth import find_smooth_spots
 from dynenvs.contact.detection.travel import fastest_point
 from dynenvs.jit.compiled import inlined, unit
 from dynenvs.kinematics.rotation import rotate
-from dynenvs.memory.layout import Floats, Ints, Records, WorkView
+from dynenvs.memory.layout import Floats, Ints, WorkView
 from dynenvs.memory.records import (
     BLOCK_FIELD,
     BOX,
@@ -37,7 +33,7 @@ from dynenvs.memory.records import (
 FOUND = 0
 
 
-@unit("solids", seconds=14)
+@unit("solids", seconds=5)
 def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
     """Fill `w.near` and `w.spots` for the poses `w.pose`, or their second halves for `w.pose_new`.
 
@@ -127,8 +123,7 @@ def _find_slots(w: WorkView, pair: Any, at: int, first: int, after: bool) -> Non
     entry = w.near[at]
     if not _looks(pair):
         discard(w.spots, first, entry.slots)
-        a, b = w.shapes[pair.solid_a], w.shapes[pair.solid_b]
-        _find(pair, a, b, w.heights, w.spots, first)
+        _find(w, pair, at, first)
         return
     if pair.kind_a >= CYLINDER or pair.kind_b >= CYLINDER:
         find_smooth_spots(w, at, first)
@@ -177,29 +172,19 @@ def _place(solid: Any, pose: Any, shape: Any) -> None:
 
 
 @inlined
-def _find(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first: int) -> None:
-    if pair.kind_b == HEIGHT_FIELD:
-        solid_field(pair, a, b, heights, spots, first)
-    elif pair.kind_b == BLOCK_FIELD:
-        if pair.kind_a == BOX:
-            box_blocks(pair, a, b, heights, spots, first)
-        elif pair.kind_a == CAPSULE:
-            capsule_blocks(pair, a, b, heights, spots, first)
-        else:
-            sphere_blocks(pair, a, b, heights, spots, first)
+def _find(w: WorkView, pair: Any, at: int, first: int) -> None:
+    """The same for spheres and capsules; boxes and fields have units of their own."""
+    a, b, spots = w.shapes[pair.solid_a], w.shapes[pair.solid_b], w.spots
+    if pair.kind_b == HEIGHT_FIELD or pair.kind_b == BLOCK_FIELD:
+        find_field_spots(w, at, first)
+    elif pair.kind_b == BOX:
+        find_box_spots(w, at, first)
     elif pair.kind_b == SPHERE:
         sphere_sphere(pair, a, b, spots, first)
-    elif pair.kind_b == CAPSULE:
-        if pair.kind_a == CAPSULE:
-            capsule_capsule(pair, a, b, spots, first)
-        else:
-            sphere_capsule(pair, a, b, spots, first)
-    elif pair.kind_a == BOX:
-        box_box(a, b, spots, first)
     elif pair.kind_a == CAPSULE:
-        capsule_box(pair, a, b, spots, first)
+        capsule_capsule(pair, a, b, spots, first)
     else:
-        sphere_box(pair, a, b, spots, first)
+        sphere_capsule(pair, a, b, spots, first)
 
 
 @inlined
