@@ -64,6 +64,7 @@ from dynenvs.memory.layout import WorldView, cone_of
 from dynenvs.memory.records import PYRAMID, STOPS, SWING
 
 ROUNDS = 5  # of adding candidates that the answer reached unforeseen
+TURNED = 0
 MISSED = 1e-9  # depth from which such a candidate counts [m]
 
 
@@ -86,8 +87,8 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
     if count > w.header[0].nc:  # the step is repeated with more room
         w.answer[0].wanted = count
         return FAILED
-    if ahead > 0.0:
-        look_ahead(w, count, ahead)
+    if ahead > 0.0 and look_ahead(w, count, ahead) != TURNED:
+        return FAILED
     # What yields to impulses, and what loops and limits of balls leave of the free velocity
     for j in range(nv):
         w.free_dof_mask[j] = 0.0 if unactuated and w.dofs[j].actuated else 1.0
@@ -248,12 +249,12 @@ def _remember_stops(w: WorldView, count: int, rows: int) -> None:
             stops[k] = w.J[r, k] * w.impulse_row[r]
 
 
-@inlined
-def look_ahead(w: WorldView, count: int, ahead: float) -> None:
+@unit("inverse", seconds=2)
+def look_ahead(w: WorldView, count: int, ahead: float) -> int:
     """Turn bodies and contact points along the velocity; gaps stay those of now.
 
     A foot at rest between fast joints stays at rest only by the Jacobian of the time at which the
-    velocity is wanted.
+    velocity is wanted.  Returns TURNED.
     """
     # Contacts are carried along in the frames of their bodies
     for i in range(count):
@@ -270,6 +271,7 @@ def look_ahead(w: WorldView, count: int, ahead: float) -> None:
         else:
             carry(w.pose[contact.body_a], w.pose[contact.body_b], contact)
         set_drift(w, w.pose, contact)
+    return TURNED
 
 
 @inlined
@@ -299,7 +301,7 @@ def add_missed(w: WorldView, count: int, listed: int) -> tuple[int, int]:
             continue
         # To the others in the problem
         at = w.numbers[k]
-        swap_contacts(w.contacts, at, count, h.nc)
+        swap_contacts(w.contacts, at, count)
         w.numbers[w.contacts[at].candidate], w.numbers[k] = at, count
         count += 1
     return count, listed

@@ -51,7 +51,7 @@ from dynenvs.contact.solvers.interior_point import solve_from_inside
 from dynenvs.contact.solvers.modes import SLIP
 from dynenvs.contact.solvers.newton import converge, newton
 from dynenvs.contact.solvers.step_multipliers import solve_by_multipliers
-from dynenvs.jit.compiled import inlined, unit
+from dynenvs.jit.compiled import called, inlined, unit
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED, WARM_RESIDUAL
 from dynenvs.memory.layout import WorldView, polygon_of
 from dynenvs.memory.records import CONE, CONES, KEPT, LEMKE, MODES, MULTIPLIERS, PATH, PYRAMID
@@ -102,7 +102,7 @@ def solve_contacts(w: WorldView, count: int, rows: int, law: int, dt: float) -> 
     return int(status)
 
 
-@inlined
+@called
 def _multiply(
     w: WorldView, count: int, total: int, rows: int, law: int, floor: float, dt: float
 ) -> int:

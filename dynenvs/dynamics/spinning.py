@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from dynenvs.dynamics.loose import center, inertia, spin, swing
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel, unit
 from dynenvs.kinematics.triples import (
     Three,
     cross,
@@ -40,6 +40,7 @@ from dynenvs.kinematics.triples import (
 from dynenvs.memory.layout import Floats, ModelView, WorkView, WorldView, damped_time
 from dynenvs.memory.records import ALONE, FREE
 
+SPUN, FAILED = 0, 1
 TURN = 0.25  # of a body in one part of its free turn, at most [rad] ...
 PARTS = 1000  # ... of which there are no more than so many
 
@@ -89,14 +90,14 @@ def add_spins(w: WorkView, v: Floats, sign: float, force: Floats) -> None:
             put_entries(force, at, plus(entries(force, at), sign, moment))
 
 
-@kernel
-def spin_on(w: WorldView, dt: float) -> bool:
+@unit("spins", seconds=3)
+def spin_on(w: WorldView, dt: float) -> int:
     """Free turns of all bodies that spin, for Euler's rule: from w* in `w.v_free` to their ends.
 
     Comes after a push without their gyroscopic terms.  What the push would turn by if it came alone
     is left out, a term of third order: a body at rest stays so by just the opposite forces.  The
-    centre of mass of a free body keeps the velocity that forces give it.  Returns whether Euler's
-    equations are solved.
+    centre of mass of a free body keeps the velocity that forces give it.  Returns SPUN, or FAILED
+    where Euler's equations are not solved.
     """
     found = True
     for i in range(1, w.header[0].nb):
@@ -120,7 +121,7 @@ def spin_on(w: WorldView, dt: float) -> bool:
             change = plus(change, -1.0, turned_back(cross(end, c), turn))
             slide = turned_by_quaternion(w.q, body.q_at + 3, change)
             put_entries(w.v_free, body.v_at, plus(entries(w.v_free, body.v_at), 1.0, slide))
-    return found
+    return SPUN if found else FAILED
 
 
 @kernel

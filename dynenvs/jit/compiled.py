@@ -3,6 +3,7 @@
 ==========  ==========================================================================
 @kernel     a function that compiled code calls
 @inlined    a small one, which is compiled into its callers
+@called     a large one, of which each unit has one copy
 @inlined_source     one that is written into its only caller before types are inferred
 @entry      a kernel that Python calls
 @unit      a large kernel, or one that is rarely needed: compiled code finds it by its address
@@ -48,6 +49,15 @@ def kernel(function: F) -> F:
 def inlined(function: F) -> F:
     """Compile a small helper into its callers: no call, no copying of the views it is given."""
     return cast(F, function if runs_as_python() else Kernel(function, forceinline=True))
+
+
+def called(function: F) -> F:
+    """Compile a large helper once in each unit that needs it, and call it there.
+
+    LLVM copies a function into its callers though it is large, if they are few: one that is called
+    in several places, or rarely run, is better not.
+    """
+    return cast(F, function if runs_as_python() else Kernel(function, is_called=True))
 
 
 def inlined_source(function: F) -> F:
@@ -115,14 +125,18 @@ class Kernel:
     Attributes:
         py_func: as it is written.
         targetoptions: options for the compiler.
+        is_called: whether it is called wherever compiled code needs it, never copied to there.
         always_compiled: whether it is compiled for Python beside the library, too: tests want it.
     """
 
     always_compiled: ClassVar[bool] = False
 
-    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+    def __init__(
+        self, function: Callable[..., Any], is_called: bool = False, **options: Any
+    ) -> None:
         update_wrapper(self, function)
         self.py_func, self.targetoptions = function, options
+        self.is_called = is_called
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         return self._for_python(*arguments, **named)

@@ -72,9 +72,13 @@ def dispatcher_of(kernel: compiled.Kernel) -> Any:
 def _helper_of(kernel: compiled.Kernel) -> Any:
     if is_plain():
         return numba.njit(**OPTIONS, **kernel.targetoptions)(kernel.py_func)
-    from dynenvs.jit.pipeline import Parts
+    from dynenvs.jit.pipeline import Parts, called_functions
 
-    return Parts(kernel.py_func, None, {"nopython": True, **OPTIONS, **kernel.targetoptions})
+    if kernel.is_called:
+        called_functions.add(kernel.py_func)
+    # Said of each: numba compiles what has no such option with that of whoever calls it first
+    options = {"nopython": True, "forceinline": False, **OPTIONS, **kernel.targetoptions}
+    return Parts(kernel.py_func, None, options)
 
 
 @cache

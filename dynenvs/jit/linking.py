@@ -14,10 +14,34 @@ from typing import Any
 from dynenvs.jit.private import JITCodeLibrary, llvm, lookup_environment
 
 
-class Part(JITCodeLibrary):
+class _Code(JITCodeLibrary):
+    """LLVM's code of a function, made smaller one function at a time before it is linked."""
+
+    def _optimize_functions(self, module: Any) -> None:
+        """Take variables out of memory, and tidy up what that leaves.
+
+        Numba optimises each function fully here.  That takes long; it copies what stands in loops,
+        which is inlined into each copy later; and the whole is optimised after it is linked.
+        """
+        module.data_layout = self._codegen._data_layout
+        builder = self._codegen._pass_builder()
+        passes = llvm.create_new_function_pass_manager()
+        passes.add_sroa_pass()
+        passes.add_instruction_combine_pass()
+        passes.add_simplify_cfg_pass()
+        for function in module.functions:
+            if not function.is_declaration:
+                passes.run(function, builder)
+
+
+class Part(_Code):
     """A function for units to link: no machine code, no wrappers."""
 
     _shared_module: Any
+
+    def forbid_copies(self, name: str) -> None:
+        """Have a function called wherever it is needed."""
+        self._final_module.get_function(name).add_function_attribute("noinline")
 
     def finalize(self) -> None:
         """Let units drop their copies of what they have inlined or do not need."""
@@ -46,7 +70,7 @@ class _Alone:
         self._get_module_for_linking = lambda: part._final_module
 
 
-class Unit(JITCodeLibrary):
+class Unit(_Code):
     """A function with all parts that it needs: machine code that can run."""
 
     _linking_libraries: list[Any]

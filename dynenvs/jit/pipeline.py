@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from numba import types
 
 from dynenvs.jit.cache import is_trusted
+from dynenvs.jit.frugal import SmallRewrites, defines_functions, make_frugal
 from dynenvs.jit.handles_lowered import as_declared
 from dynenvs.jit.interrupts import interrupts_kept
 from dynenvs.jit.kernel_cache import KernelCache
@@ -21,12 +22,17 @@ from dynenvs.jit.private import (
     CPUDispatcher,
     DefaultPassBuilder,
     Flags,
+    InlineClosureLikes,
     NativeLowering,
+    NopythonRewrites,
     register_pass,
     sigutils,
 )
 from dynenvs.jit.trust import trust
 from dynenvs.jit.turns import turn_to_compile
+
+make_frugal()
+called_functions: set[Any] = set()  # that are not to be copied into their callers
 
 
 @register_pass(mutates_CFG=True, analysis_only=False)
@@ -59,6 +65,8 @@ class LowerToPart(NativeLowering):
         state.library = Part(state.targetctx.codegen(), state.func_id.func_qualname)
         super().run_pass(state)
         lowered, key = state["cr"], object()
+        if state.func_id.func in called_functions:
+            state.library.forbid_copies(lowered.fndesc.llvm_func_name)
         state.targetctx.insert_user_function(key, lowered.fndesc, [state.library])
         state["cr"] = lowered._replace(cfunc=key)
         return True
@@ -70,11 +78,18 @@ class UnitCompiler(CompilerBase):
     lowering: type[NativeLowering] = LowerToUnit
 
     def define_pipelines(self) -> list[Any]:
-        """Numba's own passes for compiled code, the last of them replaced."""
+        """Numba's own passes for compiled code, the last of them replaced.
+
+        Functions of this package do without those that find nothing in them.
+        """
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state, "nopython")
-        passes.passes = [
-            (self.lowering if kind is NativeLowering else kind, why) for kind, why in passes.passes
-        ]
+        others: dict[Any, Any] = {NativeLowering: self.lowering}
+        if self.state.func_id.modname.startswith("dynenvs."):
+            others[NopythonRewrites] = SmallRewrites
+            if not defines_functions(self.state.func_id.func):
+                others[InlineClosureLikes] = None
+        found = [(others.get(kind, kind), why) for kind, why in passes.passes]
+        passes.passes = [(kind, why) for kind, why in found if kind is not None]
         passes.finalize()
         return [passes]
 

@@ -36,6 +36,16 @@ ACCELERATOR = {
     "JITCodeLibrary": "numba.core.codegen",  # LLVM code of a function, linked and optimised
     "lookup_environment": "numba.core.environment",  # objects that machine code may name
     "arrayobj": "numba.np.arrayobj",  # what an index becomes (`trust.py`)
+    # What is put in place of numba's own (`frugal.py`)
+    "Inst": "numba.core.ir",  # an instruction, and which variables it uses
+    "Var": "numba.core.ir",  # a variable
+    "BaseContext": "numba.core.base",  # a target: sizes of types, registries
+    "BaseFunction": "numba.core.types.functions",  # the type of a function as it is called
+    "NopythonRewrites": "numba.core.typed_passes",  # the pass of rewrites after types are known
+    "PostProcessor": "numba.core.postproc",  # where variables end
+    "RewriteRegistry": "numba.core.rewrites.registry",  # a list of rewrites
+    "rewrites": "numba.core.rewrites",  # numba's own list
+    "InlineClosureLikes": "numba.core.untyped_passes",  # the pass for functions within functions
 }
 # Its cache of machine code, in our folders (`kernel_cache.py`)
 CACHE = {
@@ -52,5 +62,5 @@ def __getattr__(name: str) -> Any:
     if name not in PARTS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module = import_module(PARTS[name])
-    is_whole = name in ("ir", "llvm", "cgutils", "sigutils", "arrayobj")
+    is_whole = name in ("ir", "llvm", "cgutils", "sigutils", "arrayobj", "rewrites")
     return module if is_whole else getattr(module, name)

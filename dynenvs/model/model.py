@@ -15,9 +15,12 @@ from dynenvs.memory.layout import Bytes, Floats, StateView, open_model
 from dynenvs.memory.origin import marked, unmarked
 from dynenvs.memory.records import (
     ALONE,
+    BLOCK_FIELD,
+    BOX,
     BUDGET,
     CONE,
     HEADER,
+    HEIGHT_FIELD,
     INELASTIC,
     MIDPOINT,
 )
@@ -316,6 +319,8 @@ class Model:
             "step": True,
             "contact": h.nf or h.nlimited or h.ne or h.ndry,
             "solids": h.ns,
+            "boxes": np.any(self.pairs["kind_b"] == BOX),
+            "fields": np.any(np.isin(self.pairs["kind_b"], (HEIGHT_FIELD, BLOCK_FIELD))),
             "hulls": h.nhulls,
             "smooth": h.nsmooth,
             "loops": h.ne,
@@ -325,6 +330,7 @@ class Model:
             "island impacts": h.sparse and h.restitution != INELASTIC,
             "midpoint": h.integrator == MIDPOINT,
             "servos": h.nservos,
+            "spins": h.nspins,
             "swings": h.nswings,
             "sparse": h.sparse,
             "cones": h.cone == CONE or h.moments,

@@ -8,7 +8,7 @@ from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, free_by_recursion
 from dynenvs.dynamics.refine import REFINED, refine_free
 from dynenvs.dynamics.servos import DRIVEN, drive
-from dynenvs.dynamics.spinning import add_spins, spin_on
+from dynenvs.dynamics.spinning import SPUN, add_spins, spin_on
 from dynenvs.dynamics.springs import add_stretch
 from dynenvs.dynamics.tendons import add_tautness
 from dynenvs.jit.compiled import inlined
@@ -19,7 +19,7 @@ from dynenvs.memory.layout import Floats, WorldView
 def free_motion(w: WorldView, tau: Floats, dt: float) -> bool:
     """Factors of M^ into `w.L` and the velocity without contacts into `w.v_free`."""
     pushed = push_freely(w, tau, dt)
-    return pushed and (w.header[0].nspins == 0 or spin_on(w, dt))
+    return pushed and (w.header[0].nspins == 0 or spin_on(w, dt) == SPUN)
 
 
 @inlined

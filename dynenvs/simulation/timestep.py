@@ -30,7 +30,7 @@ from dynenvs.contact.project import correct_positions
 from dynenvs.contact.resolve import resolve_contacts
 from dynenvs.contact.sparse.project import project_sparse
 from dynenvs.dynamics.servos import CONVERGED, update_limits
-from dynenvs.jit.compiled import entry, inlined, kernel, unit
+from dynenvs.jit.compiled import called, entry, inlined, unit
 from dynenvs.jit.views import unowned
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import copy_poses, spread_velocities, update_poses
@@ -199,7 +199,7 @@ def _is_absurd(v: Floats, dt: float) -> bool:
     return dt * fastest > ABSURD
 
 
-@inlined
+@called
 def _free_motion(w: WorldView, tau: Floats, part: float, left: float) -> bool:
     """Motion without contacts for a part of the step."""
     if w.header[0].integrator == MIDPOINT:
@@ -209,7 +209,7 @@ def _free_motion(w: WorldView, tau: Floats, part: float, left: float) -> bool:
     return free_motion(w, tau, part)
 
 
-@kernel
+@inlined
 def _free_motion_again(w: WorldView, tau: Floats, part: float, left: float) -> bool:
     """The same for a shorter part."""
     if w.header[0].integrator == MIDPOINT:

@@ -29,7 +29,7 @@ from dynenvs.dynamics.bias import bias_forces
 from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, free_by_recursion
-from dynenvs.dynamics.spinning import spin_on
+from dynenvs.dynamics.spinning import SPUN, spin_on
 from dynenvs.dynamics.springs import spring_energy
 from dynenvs.jit.compiled import inlined, kernel, unit
 from dynenvs.kinematics.joints import integrate
@@ -151,7 +151,7 @@ def push_whirling(w: WorldView, tau: Floats, time: float) -> int:
         forces = w.forces if w.header[0].nservos > 0 else tau
         if not center_velocity(w, forces, time, w.trial[0]):
             return FAILED
-        if w.header[0].nspins > 0 and not spin_on(w, time):
+        if w.header[0].nspins > 0 and spin_on(w, time) != SPUN:
             return FAILED
     keep_pace(w)
     return PUSHED

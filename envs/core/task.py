@@ -233,6 +233,11 @@ class Task(ABC):
         return self.model
 
     @property
+    def kernel_groups(self) -> tuple[str, ...]:
+        """Groups of units (`compiled.unit`) that a control step of this task needs."""
+        return self.model.kernel_groups
+
+    @property
     def dt(self) -> float:
         """Control period [s]."""
         return self.timestep * self.frame_skip

@@ -114,7 +114,7 @@ class Worlds(GuardedBatch):
         self._run, self._kind = self.task.run, self.task.observation_space.dtype
         self._prepared = False
         self._calls: dict[int, Repeated] = {}  # of the kernel, by order
-        expect([self._run], self.task.model.kernel_groups)  # while small ones are compiled here
+        expect([self._run], self.task.kernel_groups)  # while small ones are compiled here
         self._is_finite = bind(_all_finite, self._actions)
         task = self.task
         self._constants = (task.options, task.constants())
@@ -191,7 +191,7 @@ class Worlds(GuardedBatch):
         if self._prepared:
             return
         name = type(self.task).__name__.removesuffix("Task")
-        groups = self.task.model.kernel_groups
+        groups = self.task.kernel_groups
         prepare(f"the dynamics of {name}", [self._run], groups)
         self._prepared = True
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
+
+import numpy as np
 
 from dynenvs.contact.detection.detect import measure_gaps
 from dynenvs.contact.detection.geometry.block_field import block_at, block_height
 from dynenvs.contact.detection.geometry.height_field import surface
+from dynenvs.envs.legged.records import OWN_OPTIONS
 from dynenvs.envs.robots.terrain import (
     HALF_TILE,
     NUMBERS,
@@ -16,15 +19,18 @@ from dynenvs.envs.robots.terrain import (
     START_TILES,
     TREAD,
 )
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import inlined, kernel, unit
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.memory.layout import Floats, Ints, ModelView, StateView, WorldView
+from dynenvs.memory.layout import Floats, Ints, ModelView, Records, StateView, WorldView
 from dynenvs.simd.elementary import atan2, cos, sin
 from dynenvs.simulation.rng import uniform
 
 FLAT, SLOPE, ROUGH, STAIRS = (NUMBERS[name] for name in ("flat", "slope", "rough", "stairs"))
 SETTLING = 20  # times that a robot is let down until its lowest foot touches
 NEAR_ENOUGH = 1e-9  # [m]
+FOUND = 0
+Options = Annotated[Records, OWN_OPTIONS]
+Generator = Annotated[Floats, np.dtype(np.uint64)]
 UPRIGHT_LEGS = 2  # robots with no more legs begin upright on sloping ground
 
 
@@ -57,10 +63,34 @@ def heading_of(w: StateView) -> float:
 
 
 @inlined
-def local_ground(w: StateView, o: Any) -> float:
+def local_ground(w: WorldView, options: Options) -> float:
     """Mean height of the ground where the feet of a standing robot would be [m]."""
-    if o.terrain == FLAT:
+    if options[0].terrain == FLAT:
         return 0.0
+    return float(w.rhs[0]) if find_ground(w, options, 1) == FOUND else math.nan
+
+
+@inlined
+def ground_below(w: WorldView, options: Options) -> float:
+    """Height of the ground below the base [m]."""
+    if options[0].terrain == FLAT:
+        return 0.0
+    return float(w.rhs[0]) if find_ground(w, options, 0) == FOUND else math.nan
+
+
+@unit("terrain", seconds=3)
+def find_ground(w: WorldView, options: Options, about: int) -> int:
+    """`local_ground` if `about` is 1, else `ground_below`, into `w.rhs[0]`.  Returns FOUND."""
+    o = options[0]
+    if about:
+        w.rhs[0] = _mean_height(w, o)
+    else:
+        w.rhs[0] = ground_height(w, o.terrain, o.slope, w.q[0], w.q[1])
+    return FOUND
+
+
+@inlined
+def _mean_height(w: StateView, o: Any) -> float:
     angle = heading_of(w)
     c, d = cos(angle), sin(angle)
     x, y = o.footprint[0], o.footprint[1]
@@ -69,9 +99,13 @@ def local_ground(w: StateView, o: Any) -> float:
     return 0.25 * total
 
 
-@inlined
-def scan(w: StateView, o: Any, out: Floats, at: int) -> None:
-    """Heights of the ground below the base's, on the grid about it in its heading, from out[at]."""
+@unit("terrain", seconds=2)
+def scan(w: StateView, options: Options, out: Floats, at: int) -> int:
+    """Heights of the ground below the base's, on the grid about it in its heading, from out[at].
+
+    Returns FOUND.
+    """
+    o = options[0]
     angle = heading_of(w)
     c, d = cos(angle), sin(angle)
     for i in range(o.scan_x):
@@ -81,14 +115,16 @@ def scan(w: StateView, o: Any, out: Floats, at: int) -> None:
             seen = _at(w, o, c, d, x, y) - w.q[2]
             out[at] = min(max(seen, -o.height_bound), o.height_bound)
             at += 1
+    return FOUND
 
 
-@kernel
-def place_on_terrain(w: WorldView, o: Any, generator: Floats, feet: Ints) -> None:
+@unit("terrain", seconds=4)
+def place_on_terrain(w: WorldView, options: Options, generator: Generator, feet: Ints) -> int:
     """Take a robot that stands at the origin to a drawn place and heading, its lowest foot down.
 
-    Its base is tilted as the ground below its feet.
+    Its base is tilted as the ground below its feet.  Returns FOUND.
     """
+    o = options[0]
     x = y = 0.0
     if o.terrain == ROUGH:
         x = uniform(generator, -ROUGH_START, ROUGH_START)
@@ -103,7 +139,7 @@ def place_on_terrain(w: WorldView, o: Any, generator: Floats, feet: Ints) -> Non
     c, d = cos(angle), sin(angle)
     w.q[0], w.q[1] = x, y
     _tilt(w, o, angle, c, d)
-    w.q[2] += local_ground(w, o) + 0.2  # clear of the ground, to be let down
+    w.q[2] += _mean_height(w, o) + 0.2  # clear of the ground, to be let down
     for _ in range(SETTLING):
         update_poses(w, w.q, w.pose)
         measure_gaps(w)
@@ -114,6 +150,7 @@ def place_on_terrain(w: WorldView, o: Any, generator: Floats, feet: Ints) -> Non
         w.q[2] -= lowest
         if abs(lowest) < NEAR_ENOUGH:
             break
+    return FOUND
 
 
 @inlined

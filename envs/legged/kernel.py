@@ -12,6 +12,8 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
+import numpy as np
+
 from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.envs.core.codes import FELL, TOO_FAST
 from dynenvs.envs.core.declared import end_of, observation_of, reward_of
@@ -23,7 +25,7 @@ from dynenvs.envs.legged.ground import FLAT, heading_of, local_ground, place_on_
 from dynenvs.envs.legged.object_placing import place_objects
 from dynenvs.envs.legged.object_records import FREE_V, OBJECT
 from dynenvs.envs.legged.outputs import describe, upright
-from dynenvs.envs.legged.parts import PARTS
+from dynenvs.envs.legged.parts import PARTS, own_options
 from dynenvs.envs.legged.records import (
     BODY,
     INFO_FIELDS,
@@ -34,6 +36,7 @@ from dynenvs.envs.legged.records import (
 )
 from dynenvs.envs.legged.rewards import TERMS, measure
 from dynenvs.jit.compiled import entry, inlined
+from dynenvs.jit.views import vector
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Bytes, Floats, Ints, Records, StateView
 from dynenvs.simd.elementary import cos, sin
@@ -103,8 +106,9 @@ def stand(w: TaskWorld) -> None:
     for i in range(ROOT, standing.shape[0] - 1):
         world.q[i + 1] += uniform(generator, -o.noise, o.noise)
         world.v[i] = uniform(generator, -o.noise, o.noise)
+    first = vector(w.task, 0, 1, np.uint64)  # the generator, as units take it
     if o.terrain != FLAT:
-        place_on_terrain(world, o, generator, feet)
+        place_on_terrain(world, own_options(w), first, feet)
     else:
         poses = world.pose
         update_poses(world, world.q, poses)
@@ -113,14 +117,15 @@ def stand(w: TaskWorld) -> None:
             if feet[f] >= 0:
                 lowest = min(lowest, feature_gap(world.features[f], poses))
         world.q[2] -= lowest
-        place_objects(world, generator, objects)
+        if objects.shape[0] > 0:
+            place_objects(world, first, objects)
 
 
 @inlined
 def begin_travel(w: TaskWorld) -> None:
     """The place from which the first step's mean speeds are measured."""
     world, t = w.world, w.task[0]
-    t.ground = local_ground(world, w.options[0])
+    t.ground = local_ground(world, own_options(w))
     t.x, t.y, t.heading = world.q[0], world.q[1], heading_of(world)
     t.x_speed = t.y_speed = 0.0
     t.forward_speed = t.sideways_speed = t.turning_speed = 0.0
@@ -159,7 +164,7 @@ def move_on(w: TaskWorld) -> None:
     t.phase += period * gait_frequency(o, t.forward, t.sideways)
     t.phase -= math.floor(t.phase)
     _travel(world, t, period)
-    t.ground = local_ground(world, o)
+    t.ground = local_ground(world, own_options(w))
 
 
 @inlined
@@ -247,7 +252,7 @@ KERNELS = Kernels(
 )
 
 
-@entry(seconds=28)
+@entry(seconds=14)
 def run(
     packed: Bytes,
     options: Annotated[Records, OPTIONS],

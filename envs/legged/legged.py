@@ -202,6 +202,12 @@ class LeggedTask(Task):
         options["object_bound"], options["sees_objects"] = OBJECT_BOUND, self.observe_objects
 
     @property
+    def kernel_groups(self) -> tuple[str, ...]:
+        """Groups of units that a control step needs: the model's, uneven ground's, objects'."""
+        own = {"terrain": self.terrain != "flat", "objects": len(self.loose) > 0}
+        return (*super().kernel_groups, *(name for name, needed in own.items() if needed))
+
+    @property
     @abstractmethod
     def level(self) -> Model:
         """The robot on level ground."""

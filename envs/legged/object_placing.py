@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
-from dynenvs.envs.legged.object_records import FREE_Q, FREE_V
-from dynenvs.jit.compiled import inlined, kernel
+import numpy as np
+
+from dynenvs.envs.legged.object_records import FREE_Q, FREE_V, OBJECT
+from dynenvs.envs.legged.records import OWN_OPTIONS
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.memory.layout import Floats, Records, StateView
 from dynenvs.memory.records import BOX
 from dynenvs.simd.elementary import cos, sin
 from dynenvs.simulation.rng import uniform
 
+PLACED = 0
+Objects = Annotated[Records, OBJECT]
 TRIES = 100  # of a drawn place, to find one that is free
 APART = 0.005  # between drawn objects [m]
 
 
-@kernel
-def place_objects(w: StateView, generator: Floats, objects: Records) -> None:
+@unit("objects", seconds=3)
+def place_objects(
+    w: StateView, generator: Annotated[Floats, np.dtype(np.uint64)], objects: Objects
+) -> int:
     """Put all objects where an episode begins, at rest: first those that have a place of their own.
 
     Drawn places are free of the robot and of the other objects; where none is found after TRIES,
-    the object starts above everything that has been placed, and falls.
+    the object starts above everything that has been placed, and falls.  Returns PLACED.
     """
     count = objects.shape[0]
     first = w.header[0].nq - FREE_Q * count
@@ -38,6 +45,7 @@ def place_objects(w: StateView, generator: Floats, objects: Records) -> None:
                     _lift(w, objects, first, k)
     for k in range(count):
         _draw_body(w, generator, objects[k], w.header[0].nb - count + k)
+    return PLACED
 
 
 @inlined
@@ -119,13 +127,20 @@ def _draw_body(w: StateView, generator: Floats, one: Any, body: int) -> None:
             w.coefficients[f].friction *= factor
 
 
-@inlined
-def observe_objects(w: StateView, o: Any, objects: Records, out: Floats, at: int) -> int:
+@unit("objects", seconds=2)
+def observe_objects(
+    w: StateView,
+    options: Annotated[Records, OWN_OPTIONS],
+    objects: Objects,
+    out: Floats,
+    at: int,
+) -> int:
     """What is seen of all objects, in the base's axes, into out[at] and those after it.
 
     Of each: place from the base's, first and second axis, velocity, angular velocity.  Returns
     where they end.
     """
+    o = options[0]
     count = objects.shape[0]
     q_at, v_at = w.header[0].nq - FREE_Q * count, w.header[0].nv - FREE_V * count
     base = _matrix(w.q, 3)

@@ -24,15 +24,22 @@ from dynenvs.envs.core.blocks import (
 from dynenvs.envs.core.feet import foot_contacts, gait_phase, write_loads, write_phase
 from dynenvs.envs.core.loop import TaskWorld
 from dynenvs.envs.core.records import Part
-from dynenvs.envs.legged.ground import FLAT, ground_height, scan
+from dynenvs.envs.legged.ground import FLAT, ground_below, scan
 from dynenvs.envs.legged.object_placing import observe_objects
-from dynenvs.envs.legged.records import PLACE, ROOT, TURN
+from dynenvs.envs.legged.records import OWN_OPTIONS, PLACE, ROOT, TURN
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Floats
+from dynenvs.jit.views import vector
+from dynenvs.memory.layout import Floats, Records
 
 HEIGHT_BOUND = 2.0  # [m]
 SPEED_BOUND, TURN_BOUND = 15.0, 60.0  # of the base [m/s], [rad/s]
 OBJECT_BOUND = 20.0  # of a loose object's place from the base, as it is seen [m]
+
+
+@inlined
+def own_options(w: TaskWorld) -> Records:
+    """The task's options, as units take them: without the weights of the reward's terms."""
+    return vector(w.options, 0, 1, OWN_OPTIONS)
 
 
 def _height(task: Any) -> list[Block]:
@@ -43,11 +50,8 @@ def _height(task: Any) -> list[Block]:
 @inlined
 def write_height(w: TaskWorld, out: Floats, at: int) -> int:
     """Of the base above the ground below it."""
-    world, o = w.world, w.options[0]
-    below = 0.0
-    if o.terrain != FLAT:
-        below = ground_height(world, o.terrain, o.slope, world.q[0], world.q[1])
-    out[at] = min(max(world.q[2] - below, 0.0), o.height_bound)
+    below = ground_below(w.world, own_options(w))
+    out[at] = min(max(w.world.q[2] - below, 0.0), w.options[0].height_bound)
     return at + 1
 
 
@@ -162,7 +166,7 @@ def write_scan(w: TaskWorld, out: Floats, at: int) -> int:
     o = w.options[0]
     if o.terrain == FLAT:
         return at
-    scan(w.world, o, out, at)
+    scan(w.world, own_options(w), out, at)
     return int(at + o.scan_x * o.scan_y)
 
 
@@ -188,7 +192,7 @@ def write_seen_objects(w: TaskWorld, out: Floats, at: int) -> int:
     """Of the loose objects, where they are to be seen."""
     if w.options[0].sees_objects == 0:
         return at
-    return int(observe_objects(w.world, w.options[0], w.constants[3], out, at))
+    return int(observe_objects(w.world, own_options(w), w.constants[3], out, at))
 
 
 PARTS = (

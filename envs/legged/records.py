@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynenvs.envs.core.records import Field
+from dynenvs.envs.core.records import Field, option_record
 from dynenvs.memory.records import record_type
 
 PLACE, TURN, ROOT = 3, 7, 6  # positions of the base, with its quaternion; its velocities
@@ -65,6 +65,9 @@ OPTION_FIELDS: list[Field] = [
     ("object_bound", "f8"),  # of a loose object's place from the base [m]
     ("sees_objects", "i8"),
 ]
+
+# The options without the weights of the reward's terms, which end them: for what serves all rewards
+OWN_OPTIONS = option_record((), OPTION_FIELDS)
 
 # Torques, shape (nu,), contact forces, (legs, 3), velocity and command, (3,) each, and places and
 # quaternions of loose objects, (objects, 7), follow the scalars.

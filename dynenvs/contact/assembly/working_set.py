@@ -15,9 +15,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from dynenvs.contact.assembly.rows import closing_speed, normal_velocity
 from dynenvs.contact.solvers.modes import OPEN
 from dynenvs.jit.compiled import inlined, unit
+from dynenvs.jit.views import vector
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Records, WorldView
@@ -52,7 +55,7 @@ def choose_contacts(w: WorldView, count: int, dt: float) -> int:
         # Few: all of them
         if last - first <= few:
             for i in range(first, last):
-                swap_contacts(w.contacts, i, front, w.header[0].nc)
+                swap_contacts(w.contacts, i, front)
                 front += 1
         else:
             front = _choose(w, first, last, front, dt)
@@ -68,13 +71,13 @@ def _choose(w: WorldView, first: int, last: int, front: int, dt: float) -> int:
     motion would carry deepest.
     """
     # The one that free motion carries deepest is always among them
-    begin, spare, group = front, w.header[0].nc, w.contacts[first].group
+    begin, group = front, w.contacts[first].group
     deepest, least = first, _end(w, w.contacts[first], w.v_free, dt)
     for i in range(first + 1, last):
         end = _end(w, w.contacts[i], w.v_free, dt)
         if end < least:
             deepest, least = i, end
-    swap_contacts(w.contacts, deepest, front, spare)
+    swap_contacts(w.contacts, deepest, front)
     # What stood at `front` is now at `deepest`: all others stand between first and last, maybe with
     # some that were left out of groups before
     front += 1
@@ -83,12 +86,12 @@ def _choose(w: WorldView, first: int, last: int, front: int, dt: float) -> int:
     for i in range(low, last):
         pressed = w.memory[w.contacts[i].candidate].mode != OPEN
         if pressed and w.contacts[i].group == group:
-            swap_contacts(w.contacts, i, front, spare)
+            swap_contacts(w.contacts, i, front)
             front += 1
     # None did: a group that is new spans its patch by contacts far apart
     if front == begin + 1:
         while front < begin + FEW:
-            swap_contacts(w.contacts, _farthest(w.contacts, begin, front, low, last), front, spare)
+            swap_contacts(w.contacts, _farthest(w.contacts, begin, front, low, last), front)
             front += 1
             low = max(low, front)
     return front
@@ -126,12 +129,13 @@ def _farthest(contacts: Records, begin: int, front: int, low: int, last: int) ->
 
 
 @inlined
-def swap_contacts(contacts: Records, first: int, second: int, spare: int) -> None:
-    """Exchange two contacts; `spare`: number of one that is scratch."""
-    if first != second:
-        contacts[spare] = contacts[first]
-        contacts[first] = contacts[second]
-        contacts[second] = contacts[spare]
+def swap_contacts(contacts: Records, first: int, second: int) -> None:
+    """Exchange two contacts, word by word."""
+    size = contacts.itemsize
+    one = vector(contacts, first * size, size // 8, np.int64)
+    other = vector(contacts, second * size, size // 8, np.int64)
+    for k in range(size // 8):
+        one[k], other[k] = other[k], one[k]
 
 
 @unit(seconds=3)
@@ -159,6 +163,6 @@ def add_sinking(w: WorldView, chosen: int, count: int, floor: float, dt: float) 
             deeper = other.slip < own.slip or (other.slip == own.slip and k < i)
             worst = worst and not (other.group == own.group and deeper)
         if worst and w.contacts[i].slip < allowed:
-            swap_contacts(w.contacts, i, chosen, w.header[0].nc)
+            swap_contacts(w.contacts, i, chosen)
             chosen += 1
     return chosen

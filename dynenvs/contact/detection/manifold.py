@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynenvs.contact.detection.boxes import find_box_spots
 from dynenvs.contact.detection.broad_phase import assign_blocks, entry_of, list_near
-from dynenvs.contact.detection.geometry.block_field import sphere_blocks
-from dynenvs.contact.detection.geometry.box_blocks import box_blocks
-from dynenvs.contact.detection.geometry.box_box import box_box
-from dynenvs.contact.detection.geometry.capsule_blocks import capsule_blocks
-from dynenvs.contact.detection.geometry.capsule_box import capsule_box, sphere_box
+from dynenvs.contact.detection.fields import find_field_spots
 from dynenvs.contact.detection.geometry.capsule_capsule import capsule_capsule, sphere_capsule
-from dynenvs.contact.detection.geometry.height_field import solid_field
 from dynenvs.contact.detection.geometry.sphere_sphere import sphere_sphere
 from dynenvs.contact.detection.geometry.spot import back, discard
 from dynenvs.contact.detection.hulls import find_hull_spots
@@ -37,7 +33,7 @@ from dynenvs.memory.records import (
 FOUND = 0
 
 
-@unit("solids", seconds=14)
+@unit("solids", seconds=5)
 def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
     """Fill `w.near` and `w.spots` for the poses `w.pose`, or their second halves for `w.pose_new`.
 
@@ -126,10 +122,10 @@ def _find_slots(w: WorkView, pair: Any, at: int, first: int, after: bool) -> Non
     """Fill the slots of the near pair w.near[at], from `first` on."""
     entry = w.near[at]
     if not _looks(pair):
-        if not _find(w, pair, first):
-            entry.slots = 0
-            if after and _showed_slots(w, entry.pair):  # contacts ask what has become of them
-                discard(w.spots, first, pair.slots)
+        _find(w, pair, at, first)
+        # Contacts ask what has become of them
+        if after and entry.slots == 0 and _showed_slots(w, entry.pair):
+            discard(w.spots, first, pair.slots)
         return
     if pair.kind_a >= CYLINDER or pair.kind_b >= CYLINDER:
         find_smooth_spots(w, at, first)
@@ -188,34 +184,21 @@ def _place(solid: Any, pose: Any, shape: Any) -> None:
 
 
 @inlined
-def _find(w: WorkView, pair: Any, first: int) -> bool:
-    """Fill the slots of a pair of quick shapes; returns False, and leaves them, if it is far."""
+def _find(w: WorkView, pair: Any, at: int, first: int) -> None:
+    """The same for spheres and capsules; boxes and fields have units of their own."""
     a, b, spots = w.shapes[pair.solid_a], w.shapes[pair.solid_b], w.spots
-    # Boxes may be near by their bounding balls alone, and have many slots
-    if pair.kind_b == BOX and pair.kind_a == BOX:
-        return bool(box_box(a, b, w.header[0].near, spots, first))
-    if pair.kind_b == BOX and pair.kind_a == CAPSULE:
-        return bool(capsule_box(pair, a, b, w.header[0].near, spots, first))
+    if pair.kind_b == BOX:
+        find_box_spots(w, at, first)
+        return
     discard(spots, first, pair.slots)
-    if pair.kind_b == HEIGHT_FIELD:
-        solid_field(pair, a, b, w.heights, spots, first)
-    elif pair.kind_b == BLOCK_FIELD:
-        if pair.kind_a == BOX:
-            box_blocks(pair, a, b, w.heights, spots, first)
-        elif pair.kind_a == CAPSULE:
-            capsule_blocks(pair, a, b, w.heights, spots, first)
-        else:
-            sphere_blocks(pair, a, b, w.heights, spots, first)
+    if pair.kind_b == HEIGHT_FIELD or pair.kind_b == BLOCK_FIELD:
+        find_field_spots(w, at, first)
     elif pair.kind_b == SPHERE:
         sphere_sphere(pair, a, b, spots, first)
-    elif pair.kind_b == CAPSULE:
-        if pair.kind_a == CAPSULE:
-            capsule_capsule(pair, a, b, spots, first)
-        else:
-            sphere_capsule(pair, a, b, spots, first)
+    elif pair.kind_a == CAPSULE:
+        capsule_capsule(pair, a, b, spots, first)
     else:
-        sphere_box(pair, a, b, spots, first)
-    return True
+        sphere_capsule(pair, a, b, spots, first)
 
 
 @inlined

@@ -24,7 +24,7 @@ from dynenvs.contact.solvers.modes import SLACK, give_bounds, list_unknowns, upd
 from dynenvs.contact.solvers.patches import any_sole, hold_soles
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
 from dynenvs.contact.solvers.relax import relax
-from dynenvs.jit.compiled import entry, inlined, inlined_source, kernel
+from dynenvs.jit.compiled import called, entry, inlined, inlined_source, kernel
 from dynenvs.lcp.dense import (
     factorise,
     factorise_symmetric,
@@ -93,7 +93,7 @@ def newton(
     return residual, solves
 
 
-@inlined
+@called
 def converge(
     problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, most: int, near: bool
 ) -> tuple[float, int]:
