@@ -389,4 +389,17 @@ def load_xml(recipe: Any) -> None:
                         parent.append(element)
                     break
     text = cut(ElementTree.tostring(root, encoding="unicode"), cut_out)
-    step_some(dynenvs.load(text, **options))
+    model = dynenvs.load(text, **options)
+    check_possible(model)
+    step_some(model)
+
+
+def check_possible(model: Model) -> None:
+    """That a robot can have the numbers of a model: what is accepted in silence is no better."""
+    for records, signed in ((model.bodies, ("mass",)), (model.dofs, ("damping", "armature"))):
+        for name in records.dtype.names:
+            if records[name].dtype.kind == "f":
+                assert not np.isnan(records[name]).any(), name
+        for name in signed:
+            assert (records[name] >= 0.0).all(), name
+    assert (model.lower <= model.upper).all()

@@ -148,6 +148,36 @@ def test_a_stop_holds_a_whirling_joint() -> None:
     assert world.diagnostics.degraded == 0
 
 
+def test_a_motor_that_presses_a_whirling_joint_into_its_stop_does_nothing() -> None:
+    """The arm stays at its stop, whatever torque presses it there: so no torque changes a thing.
+
+    4000 N m gained 20 % of the energy in 10 ms, and left the base off by 9 rad/s: velocity products
+    were those of the velocity that the motor would have made without the stop.
+    """
+    builder = ModelBuilder(gravity=NOTHING)
+    builder.body("base", joint=free(), mass=4.0, com=(0.05, 0, 0.1), inertia=(0.05, 0.06, 0.04))
+    pan = revolute(axis=(0, 0, 1), limits=(-1, 1))
+    arm: dict[str, Any] = {"mass": 3.0, "com": (0.2, 0.1, 0.1), "inertia": (0.02, 0.03, 0.04)}
+    builder.body("arm", parent="base", joint=pan, **arm)
+    lift = revolute(axis=(0, 1, 0), position=(0.3, 0, 0.1))
+    builder.body(
+        "fore", parent="arm", joint=lift, mass=2.0, com=(0.2, 0, 0.05), inertia=(0.01,) * 3
+    )
+    ends = []
+    for torque in (0.0, 40.0, 4000.0):
+        world = World(builder.build(), timestep=2e-3)
+        world.q[7], world.v[:] = 1.0, [0, 0, 0, -1, 33, -1, 0, -41]
+        start = totals(world.model, world.q, world.v)
+        world.step([torque, 0.0], steps=5)
+        assert world._handle.answer[0]["pace"] > 0.0  # the step was cut
+        assert world.q[7] == 1.0
+        energy = totals(world.model, world.q, world.v).energy
+        assert abs(energy - start.energy) < 2e-4 * start.kinetic
+        ends.append(world.v.copy())
+    close(ends[1], ends[0], 1e-3)
+    close(ends[2], ends[0], 1e-3)
+
+
 def test_a_whirling_tree_lands_on_the_floor() -> None:
     """It is never below it at the end of a step, and comes to no more energy than it had."""
     builder = ModelBuilder()

@@ -6,6 +6,7 @@ And that kinematic bodies can be.  All of it is checked on the description, befo
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +18,31 @@ from dynenvs.model.parts import JOINT_TYPES, Body, ModelError, unit3
 Floats = NDArray[np.float64]
 
 SINGULAR = 1e-13  # least eigenvalue, relative, of a mass matrix that can be inverted
+SURE = 1e-9  # ... and so much that rounding cannot have made it up, in 5000 coordinates
 OUT_OF_PLANE = 1e-9  # sine of an angle
 AT_ONCE = 64  # bodies whose parts of the mass matrix are worked out together
 
 
 class _Frame:
-    """A body of the tree in some configuration."""
+    """A body of the tree in some configuration.
 
-    def __init__(self, columns: int) -> None:
+    Its Jacobians have columns for the coordinates between it and the root alone: with all of the
+    tree's, a robot of some thousand links takes minutes.
+    """
+
+    def __init__(self, columns: NDArray[np.intp]) -> None:
+        self.columns = columns  # the numbers of these coordinates
         self.rotation = np.eye(3)
-        self.turning = np.zeros((3, columns))  # Jacobian of its angular velocity, world axes
-        self.moving = np.zeros((3, columns))  # ... and of its origin's velocity
+        self.turning = np.zeros((3, len(columns)))  # Jacobian of its angular velocity, world axes
+        self.moving = np.zeros((3, len(columns)))  # ... and of its origin's velocity
+
+
+class _Part(NamedTuple):
+    """Of a body in the mass matrix: left^T right."""
+
+    columns: NDArray[np.intp]  # shape (k,)
+    left: Floats  # shape (6, k)
+    right: Floats  # shape (6, k)
 
 
 def check_inertia(bodies: list[Body]) -> None:
@@ -65,7 +80,10 @@ def _check_tree(bodies: list[Body], rng: np.random.Generator) -> None:
     moved = np.diag(M) > SINGULAR * sizes
     if moved.all():
         scale = np.sqrt(np.diag(M))
-        values, vectors = np.linalg.eigh(M / np.outer(scale, scale))
+        scaled = M / np.outer(scale, scale)
+        if _is_surely_definite(scaled):
+            return
+        values, vectors = np.linalg.eigh(scaled)
         if values[0] > SINGULAR:
             return
         worst = int(np.abs(vectors[:, 0]).argmax())
@@ -81,6 +99,15 @@ def _check_tree(bodies: list[Body], rng: np.random.Generator) -> None:
     )
 
 
+def _is_surely_definite(matrix: Floats) -> bool:
+    """Whether its least eigenvalue is far above SINGULAR: eigenvalues take 20 times as long."""
+    try:
+        np.linalg.cholesky(matrix - SURE * np.eye(len(matrix)))
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
 def mass_matrix(bodies: list[Body], rng: np.random.Generator) -> tuple[Floats, Floats, list[Body]]:
     """Mass matrix of a tree, armature included, in a random configuration.
 
@@ -92,11 +119,10 @@ def mass_matrix(bodies: list[Body], rng: np.random.Generator) -> tuple[Floats, F
     sizes = np.array([float(body.joint.armature) for body in owners])
     M = np.diag(sizes) if n else np.zeros((0, 0))
     # From the root on: each body's Jacobian, and its part of the matrix
-    frames = {"world": _Frame(n)}
+    frames = {"world": _Frame(np.zeros(0, dtype=np.intp))}
     by_name = {body.name: body for body in bodies}
     at = 0
-    left: list[Floats] = []
-    right: list[Floats] = []
+    parts: list[_Part] = []
     for body in bodies:
         frame = _placed(body, frames[body.parent], by_name.get(body.parent), at, rng)
         at += JOINT_NV[JOINT_TYPES[body.joint.type]]
@@ -104,18 +130,27 @@ def mass_matrix(bodies: list[Body], rng: np.random.Generator) -> tuple[Floats, F
         arm = frame.rotation @ body.com
         center = frame.moving - _cross(arm) @ frame.turning
         inertia = frame.rotation @ body.inertia @ frame.rotation.T
-        # Many bodies at once: a sum for each takes most of the time of a long chain
-        left += [body.mass * center, frame.turning]
-        right += [center, inertia @ frame.turning]
-        if len(left) >= 2 * AT_ONCE or body is bodies[-1]:
-            M = M + np.vstack(left).T @ np.vstack(right)
-            left.clear()
-            right.clear()
+        left = np.vstack([body.mass * center, frame.turning])
+        parts.append(_Part(frame.columns, left, np.vstack([center, inertia @ frame.turning])))
+        if len(parts) == AT_ONCE or body is bodies[-1]:
+            _add_parts(M, parts)
+            parts.clear()
         # As if every axis had the largest moment: what rounding is measured against
         largest = float(np.abs(body.inertia).max())
-        sizes = sizes + body.mass * (center**2).sum(axis=0)
-        sizes += largest * (frame.turning**2).sum(axis=0)
+        sizes[frame.columns] += body.mass * (center**2).sum(axis=0)
+        sizes[frame.columns] += largest * (frame.turning**2).sum(axis=0)
     return M, sizes, owners
+
+
+def _add_parts(M: Floats, parts: list[_Part]) -> None:
+    """Add those of some bodies at once: a sum for each takes most of the time of a long chain."""
+    columns = np.unique(np.concatenate([part.columns for part in parts]))
+    left, right = (np.zeros((6 * len(parts), len(columns))) for _ in range(2))
+    for i, part in enumerate(parts):
+        own = np.searchsorted(columns, part.columns)
+        left[6 * i : 6 * i + 6, own] = part.left
+        right[6 * i : 6 * i + 6, own] = part.right
+    M[np.ix_(columns, columns)] += left.T @ right
 
 
 def _placed(
@@ -124,16 +159,18 @@ def _placed(
     """A body's frame behind its joint, whose coordinates are drawn; `at`: the first of them."""
     joint = body.joint
     rotation, position = joint_placement(joint, parent, body.name)
-    frame = _Frame(above.turning.shape[1])
+    own = JOINT_NV[JOINT_TYPES[joint.type]]
+    frame = _Frame(np.append(above.columns, np.arange(at, at + own)))
     arm = above.rotation @ position
     frame.rotation = above.rotation @ rotation
-    frame.turning = above.turning.copy()
-    frame.moving = above.moving - _cross(arm) @ above.turning
+    at = len(above.columns)  # the joint's own columns come last
+    frame.turning[:, :at] = above.turning
+    frame.moving[:, :at] = above.moving - _cross(arm) @ above.turning
     axis = frame.rotation @ unit3(joint.axis, f"axis of the joint of {body.name!r}")
     # The joint's own motion; angles are drawn, so that nothing is special about the pose
     if joint.type == "prismatic":
         step = rng.uniform(0.1, 1.0) * axis
-        frame.moving = frame.moving - _cross(step) @ above.turning
+        frame.moving[:, :at] -= _cross(step) @ above.turning
         frame.moving[:, at] += axis
     elif joint.type == "revolute":
         frame.rotation = _turn(axis, rng.uniform(0.3, 1.3)) @ frame.rotation
@@ -142,7 +179,7 @@ def _placed(
         angle = rng.uniform(0.3, 1.3)
         step = joint.pitch * angle * axis
         frame.rotation = _turn(axis, angle) @ frame.rotation
-        frame.moving = frame.moving - _cross(step) @ above.turning
+        frame.moving[:, :at] -= _cross(step) @ above.turning
         frame.turning[:, at] += axis
         frame.moving[:, at] += joint.pitch * axis
     elif joint.type in ("spherical", "free"):

@@ -51,7 +51,9 @@ from dynenvs.simulation.undo import is_full, keep_state, may_fill, restore_state
 from dynenvs.simulation.whirl import (
     CALM,
     PUSHED,
+    RECENTRED,
     WHIRLS,
+    is_settled,
     keep_pace,
     part_of,
     push_time,
@@ -97,7 +99,7 @@ def step_unit(w: WorldView, tau: Floats, dt: float) -> int:
         placed = ASTRAY
         safe = dt
         # Contacts and limits; is the answer one that a shorter part must replace?
-        if piece > 0.0 and _solve_contact(w, piece):
+        if piece > 0.0 and _solve_centered(w, tau, piece, pushed):
             if shortened < SHORTENED and has_moved_far(w):
                 spread_velocities(w, w.v_new)
                 safe = _at_least(w, safe_part(w, piece), piece, dt / MOST_PARTS)
@@ -205,7 +207,7 @@ def _free_motion(w: WorldView, tau: Floats, part: float, left: float) -> bool:
     if w.header[0].integrator == MIDPOINT:
         return bool(go_halfway(w, tau, part) == HALFWAY)
     if w.answer[0].pace > 0.0:
-        return bool(push_whirling(w, tau, push_time(w, part, left)) == PUSHED)
+        return bool(push_whirling(w, tau, push_time(w, part, left), 0) == PUSHED)
     return free_motion(w, tau, part)
 
 
@@ -242,6 +244,22 @@ def _at_least(w: StateView, safe: float, part: float, least: float) -> float:
         return safe
     w.status[0].degraded += 1
     return min(least, part)
+
+
+@inlined
+def _solve_centered(w: WorldView, tau: Floats, piece: float, pushed: float) -> bool:
+    """The same as `_solve_contact`; of trees that whirl, with products of the mean that it leaves.
+
+    pushed: how far velocities go in the part [s]
+    """
+    for rounds in range(RECENTRED + 1):
+        if not _solve_contact(w, piece):
+            return False
+        if rounds == RECENTRED or is_settled(w, pushed):
+            break
+        if push_whirling(w, tau, pushed, 1) != PUSHED:
+            return False
+    return True
 
 
 @inlined

@@ -11,7 +11,9 @@ Lubich, Wanner, Geometric Numerical Integration, I.1.4):
     mean (`centered.py`), and positions by a part, at last by half of one.
 
 That is of second order and symmetric in time.  What each part does to positions is a part of the
-step like any other, with contacts, stops and loops: these hold where it ends.  The midpoint rule,
+step like any other, with contacts, stops and loops: these hold where it ends.  The mean is that of
+what contacts and stops leave, not of the free velocity: a motor that presses a joint against its
+stop would let products of a velocity act that nothing ever has.  The midpoint rule,
 which is symmetric anyway, is cut into such parts, too: its mean velocity is not found, or a wrong
 one, where a step turns a body by much of a radian.
 
@@ -58,6 +60,8 @@ TURN = 0.03  # of a body in a part of a step that is cut, by Euler's rule [rad] 
 TURN_HALFWAY = 0.05  # ... and by the midpoint rule, whose error is a smaller one ...
 PARTS = 5000  # ... into so many parts at most: what is faster counts as degraded
 GAINED = 1e-3  # share of the kinetic energy; a step that gains more counts as degraded
+RECENTRED = 8  # times at most that products are centred again for what contacts leave
+SETTLED = 1e-7  # share of the largest velocity, up to which that has not changed
 CALM, WHIRLS, FAILED = 0, 1, 2
 PUSHED = MEASURED = 0
 
@@ -137,24 +141,52 @@ def push_time(w: WorkView, part: float, left: float) -> float:
 
 
 @unit(seconds=8)
-def push_whirling(w: WorldView, tau: Floats, time: float) -> int:
+def push_whirling(w: WorldView, tau: Floats, time: float, again: int) -> int:
     """The velocity without contacts after a time, velocity products centred, into `w.v_free`.
 
     And the factors of M^ into `w.L`.  Returns PUSHED, or FAILED.
+
+    again: 1 where contacts have answered, and `is_settled` has kept the velocity that they leave:
+        products of its mean with the first one then; else 0
     """
+    mean, left = w.trial[0], w.trial[1]
     if time == 0.0:
         if not _coast(w, tau):
             return FAILED
     else:
-        if not push_freely(w, tau, time):
+        if again == 0 and not push_freely(w, tau, time):
             return FAILED
         forces = w.forces if w.header[0].nservos > 0 else tau
-        if not center_velocity(w, forces, time, w.trial[0]):
+        if again != 0:
+            for j in range(w.header[0].nv):
+                mean[j] = 0.5 * (w.v[j] + left[j])
+            if not push_at(w, forces, time, mean):
+                return FAILED
+        elif not center_velocity(w, forces, time, mean):
             return FAILED
         if w.header[0].nspins > 0 and spin_on(w, time) != SPUN:
             return FAILED
-    keep_pace(w)
+    if again == 0:
+        keep_pace(w)
+        for j in range(w.header[0].nv):
+            left[j] = w.v_free[j]
     return PUSHED
+
+
+@inlined
+def is_settled(w: WorldView, time: float) -> bool:
+    """Whether contacts leave about the velocity that a part's products were centred for.
+
+    Keeps it for `push_whirling`.  time: of velocities in the part [s]
+    """
+    if w.answer[0].pace == 0.0 or time == 0.0 or w.header[0].integrator != EULER:
+        return True
+    left, change, fastest = w.trial[1], 0.0, 0.0
+    for j in range(w.header[0].nv):
+        change = max(change, abs(w.v_new[j] - left[j]))
+        fastest = max(fastest, abs(w.v_new[j]))
+        left[j] = w.v_new[j]
+    return change <= SETTLED * fastest
 
 
 @inlined

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from dynenvs.memory.layout import Floats
 from dynenvs.model.importing.counts import refuse_absurd_counts
+from dynenvs.model.importing.impossible import refuse_impossible_spec, refuse_infinite
 from dynenvs.model.importing.losses import Losses
 from dynenvs.model.importing.repair import repaired
 from dynenvs.model.importing.urdf import SCHEMES, drop_missing, prepare
@@ -22,6 +23,7 @@ BODY, SITE = 1, 6  # as in mjtObj
 OPENING = "Error opening"
 ROBOT = re.compile(r"<robot\b[^>]*>")
 WITH_VISUALS = '<mujoco><compiler discardvisual="false"/></mujoco>'
+TOO_LARGE = re.compile(r"File size over 2GB is not supported\. File: '([^']*)'")
 FUSED = "The static bodies of the spec were fused before this error, and remain so."
 
 
@@ -62,11 +64,14 @@ def compile_xml(text: str | None, path: Path | None, floating: bool, losses: Los
     label = str(path) if path else "XML text"
     content = path.read_text(encoding="utf-8", errors="replace") if path else text or ""
     urdf = "<robot" in content and "<mujoco>" not in content.split("<robot")[0]
-    mended = repaired(content, losses) if urdf else content
     try:
+        mended = repaired(content, losses) if urdf else content
         refuse_absurd_counts(content, path.absolute().parent if path else Path())
         given = mended if mended != content or not path else None
-        m = parsed(path, given, urdf, floating, losses).compile()
+        spec = parsed(path, given, urdf, floating, losses)
+        refuse_impossible_spec(spec)
+        m = spec.compile()
+        refuse_infinite(m, names)
     except (ValueError, TypeError, OSError, RuntimeError, MemoryError) as error:
         raise ModelError(f"{label}: {one_line(error)}{_advice(str(error))}") from None
     return Source(m, label, urdf, _looks(path, mended, floating) if urdf else m)
@@ -113,6 +118,9 @@ def _looks(path: Path | None, content: str, floating: bool) -> Any:
 def one_line(error: Exception) -> str:
     """The text of an error without its line breaks, and without what only mujoco's users know."""
     text = " ".join(str(error).split()).removeprefix("Error: ")
+    large = TOO_LARGE.search(text)
+    if large and Path(large[1]).is_dir():
+        return f"{large[1]!r} is a folder: name a file in it"
     return text.removesuffix(FUSED).strip() or type(error).__name__
 
 

@@ -13,6 +13,8 @@ from html import unescape
 from pathlib import Path
 from typing import NamedTuple
 
+from dynenvs.model.importing.impossible import refuse_many
+
 MOST_COPIES = 20_000  # of anything that one number, or numbers within each other, ask for
 MOST_CELLS = 100_000_000  # of a height field or a texture
 MOST_FILES = 1000  # that one file includes or attaches, directly or not
@@ -55,23 +57,28 @@ def refuse_absurd_counts(text: str, folder: Path) -> None:
         ValueError: a number that asks for too much, too many files or files that are nested too
             deeply, or a file that attaches itself; one line that tells it.
     """
-    _look_at(text, folder, 1.0, [_Within(text, False)], set())
+    refuse_many(_look_at(text, folder, 1.0, [_Within(text, False)], set()), "bodies")
 
 
 def _look_at(
     text: str, folder: Path, copies: float, way: list[_Within], seen: set[tuple[str, float]]
-) -> None:
-    """Look at a file of which there will be so many copies, and at those that it names."""
+) -> float:
+    """Look at a file of which there will be so many copies, and at those that it names.
+
+    Returns how many bodies they have between them.
+    """
     seen.add((text, copies))
     if len(seen) > MOST_FILES:
         raise ValueError(f"more than {MOST_FILES} files are included or attached")
     if len(way) > MOST_NESTED:
         raise ValueError(f"files are nested more than {MOST_NESTED} deep")
-    outer = [copies]
+    outer, bodies = [copies], 0.0
     for tag in _tags(text):
         if tag.name == "replicate" and tag.closes and len(outer) > 1:
             outer.pop()
         _refuse_counts(tag, outer[-1])
+        if tag.name == "body" and not tag.closes:
+            bodies += outer[-1]
         if tag.name == "replicate" and tag.has_parts:
             outer.append(outer[-1] * max(_product(tag.given.get("count", "1")), 1.0))
         if tag.name in ("include", "model") and tag.given.get("file"):
@@ -81,7 +88,8 @@ def _look_at(
                 here = _Within(content, tag.name == "model")
                 _refuse_circle(here, way, file.name)
                 if (content, outer[-1]) not in seen:
-                    _look_at(content, folder, outer[-1], [*way, here], seen)
+                    bodies += _look_at(content, folder, outer[-1], [*way, here], seen)
+    return bodies
 
 
 def _refuse_circle(here: _Within, way: list[_Within], name: str) -> None:

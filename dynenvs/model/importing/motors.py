@@ -54,7 +54,8 @@ def carried_by_joints(source: Source) -> dict[int, tuple[float, float]]:
     found: dict[int, tuple[float, float]] = {}
     for i in range(m.nactuator):
         if _is_simple(m, i):
-            j, square = int(m.actuator_trnid[i, 0]), float(m.actuator_gear[i, 0]) ** 2
+            j, gear = int(m.actuator_trnid[i, 0]), float(m.actuator_gear[i, 0])
+            square = gear * gear  # infinite where ** would raise an error of its own
             damping, armature = found.get(j, (0.0, 0.0))
             damping += square * float(m.actuator_damping[i])
             found[j] = damping, armature + square * float(m.actuator_armature[i])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from dynenvs.model.importing.impossible import limits, refuse_impossible_urdf
 from dynenvs.model.importing.losses import Losses
 
 SIZES = {  # attributes of shapes that must be positive
@@ -24,11 +25,17 @@ def repaired(text: str, losses: Losses) -> str:
     Args:
         text: of a URDF.
         losses: that learns what was left out.
+
+    Raises:
+        ValueError: the text says what no robot has.
     """
     try:
         robot = ElementTree.fromstring(text)
     except ElementTree.ParseError:
         return text
+    refuse_impossible_urdf(robot)
+    shut = [joint.get("name", "") for joint in robot.findall("joint") if _is_shut(joint)]
+    losses.add("limits whose ends are the same", shut, "nothing stops these joints")
     # Link by link, what is left out and why
     empty, twice = [], []
     for link in robot.iter("link"):
@@ -54,6 +61,14 @@ def _is_empty(shape: Element) -> bool:
             if any(_is_zero(size) for size in sizes):
                 return True
     return False
+
+
+def _is_shut(joint: Element) -> bool:
+    """Whether a joint's lower and upper limit are given, and the same: MuJoCo has none there."""
+    ends, limit = limits(joint), joint.find("limit")
+    if ends is None or limit is None:
+        return False
+    return ends[0] == ends[1] and ("lower" in limit.attrib or "upper" in limit.attrib)
 
 
 def _is_zero(size: str) -> bool:

@@ -136,12 +136,11 @@ def _surface(mj_model: Any, geom: int, offset: Any) -> Surface:
 
 
 def _round(mj_model: Any, geom: int) -> Surface:
-    """A cylinder or an ellipsoid in its own axes."""
+    """A cylinder or an ellipsoid in its own axes, none thinner than points are kept to."""
     assert mj_model.geom_type[geom] in (CYLINDER, ELLIPSOID)
+    size = np.maximum(mj_model.geom_size[geom], 10.0**-DIGITS)
     if mj_model.geom_type[geom] == ELLIPSOID:
-        points, _ = ellipsoid(mj_model.geom_size[geom], CORNERS)
+        points, _ = ellipsoid(size, CORNERS)
     else:
-        points = prism(
-            float(mj_model.geom_size[geom, 0]), float(mj_model.geom_size[geom, 1]), CORNERS // 2
-        )
+        points = prism(float(size[0]), float(size[1]), CORNERS // 2)
     return points, outward_triangles(points)
