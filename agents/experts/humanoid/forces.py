@@ -25,7 +25,8 @@ from dynenvs.agents.experts.humanoid.records import (
 from dynenvs.agents.experts.humanoid.torso import FIRST
 from dynenvs.envs.legged.records import ROOT
 from dynenvs.jit.compiled import inlined
-from dynenvs.kinematics.triples import cross, entries, into_world, plus, put_entries, subtract
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.kinematics.triples import cross, entries, plus, put_entries, subtract
 from dynenvs.memory.layout import Floats, WorkView
 
 TWIRL = 100.0  # of the torso about the vertical, to keep the feet's grip [rad/s^2]
@@ -55,7 +56,7 @@ def balance(
                 W[1, k] -= M * row[3]
                 W[2, k] -= M * row[4]
     for i in range(3):
-        moment = subtract(into_world(R, entries(W[i], 3)), cross(r, entries(W[i], 0)))
+        moment = subtract(rotate(R, entries(W[i], 3)), cross(r, entries(W[i], 0)))
         put_entries(W[i], 3, moment)
     determinant = W[1, 3] * W[2, 4] - W[2, 3] * W[1, 4]
     ax = ay = 0.0
@@ -122,7 +123,7 @@ def _turn_torso(w: WorkView, press: Pressure, push: Push, a: Floats, moment: flo
     r = subtract(entries(press.center, 0), entries(base, 0))
     f = mass_entry(w, FIRST, 0), mass_entry(w, FIRST, 1), mass_entry(w, FIRST, 2)
     m = mass_entry(w, FIRST, 3), mass_entry(w, FIRST, 4), mass_entry(w, FIRST, 5)
-    mx, my, mz = subtract(into_world(R, m), cross(r, f))
+    mx, my, mz = subtract(rotate(R, m), cross(r, f))
     turn = min(max(-moment / max(mz, 0.05), -TWIRL), TWIRL)
     a[FIRST] += turn
     put_entries(push.force, 0, plus(entries(push.force, 0), turn, f))

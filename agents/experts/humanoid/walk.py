@@ -70,7 +70,8 @@ from dynenvs.jit.compiled import entry, inlined
 from dynenvs.jit.views import raw, vector
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
-from dynenvs.kinematics.triples import entries, into_world, put_entries
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.kinematics.triples import entries, put_entries
 from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, Records, WorldView
 from dynenvs.simulation.progress import claim, leave
 
@@ -200,7 +201,7 @@ def _find_base(w: WorldView, ground: Ground, pelvis: Pelvis) -> None:
     R = w.pose[BASE].R
     pelvis.height = w.q[2] - ground.rise[0] * w.q[0] - ground.rise[1] * w.q[1]
     put_entries(pelvis.speed, 0, entries(w.v, 0))
-    put_entries(pelvis.turning, 0, into_world(R, entries(w.v, 3)))
+    put_entries(pelvis.turning, 0, rotate(R, entries(w.v, 3)))
 
 
 @inlined

@@ -14,7 +14,7 @@ from dynenvs.agents.experts.quadruped.records import JOINTS, LEGS, Leg
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.rotation import rotate, rotate_quaternion
-from dynenvs.kinematics.triples import add_cross, entries, into_world
+from dynenvs.kinematics.triples import add_cross, entries
 from dynenvs.memory.layout import WorldView
 
 HEIGHT, TILT = 0.01, 0.03  # standard deviations, observed: of the base's height [m] and tilt [rad]
@@ -66,7 +66,7 @@ def stand_on_feet(w: WorldView, legs: Sequence[Leg]) -> bool:
 @inlined
 def rest_feet(w: WorldView, legs: Sequence[Leg]) -> None:
     """Joint velocities with which standing feet do not move, for the base's.  Needs `reach`."""
-    turning = into_world(w.pose[BASE].R, entries(w.v, 3))
+    turning = rotate(w.pose[BASE].R, entries(w.v, 3))
     for leg in range(LEGS):
         one = legs[leg]
         J, at = one.jacobian, ROOT + JOINTS * leg
