@@ -19,6 +19,7 @@ from stable_baselines3.common.type_aliases import ReplayBufferSamples
 from stable_baselines3.sac.policies import SACPolicy
 from torch import nn
 
+from dynenvs.agents.learn.equivariant import Turn
 from dynenvs.agents.learn.holding import LEAST_SHARE, pd_law, pose_law
 from dynenvs.envs.checks import number
 from dynenvs.envs.core.mirror import Image, Mirror
@@ -129,8 +130,7 @@ class Buffer(ReplayBuffer):
         turned = torch.as_tensor(tossed, dtype=torch.bool)
 
         def some(rows: torch.Tensor, image: Image) -> torch.Tensor:
-            signs = torch.as_tensor(image.signs, dtype=rows.dtype)
-            return torch.where(turned, rows[:, torch.as_tensor(image.places)] * signs, rows)
+            return torch.where(turned, Turn(image)(rows), rows)
 
         return found._replace(
             observations=some(found.observations, self.mirror.observation),

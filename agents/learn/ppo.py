@@ -19,6 +19,7 @@ import torch
 from stable_baselines3.common.type_aliases import Schedule
 from stable_baselines3.common.utils import explained_variance
 
+from dynenvs.agents.learn.equivariant import Turn
 from dynenvs.envs.core.mirror import Mirror
 
 # The rate changes by FACTOR after an update that went TOLERANCE times too far or not far enough
@@ -146,8 +147,5 @@ class PPO(stable_baselines3.PPO):
 
 def _images(samples: Samples, mirror: Mirror) -> Samples:
     """Mirror images of observations and actions."""
-    found = {}
-    for name, image in (("observations", mirror.observation), ("actions", mirror.action)):
-        signs = torch.as_tensor(image.signs, dtype=torch.float32)
-        found[name] = samples[name][:, torch.as_tensor(image.places)] * signs
-    return found
+    turns = {"observations": Turn(mirror.observation), "actions": Turn(mirror.action)}
+    return {name: turn(samples[name]) for name, turn in turns.items()}

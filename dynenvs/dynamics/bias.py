@@ -18,7 +18,6 @@ from dynenvs.kinematics.triples import (
     cross,
     entries,
     into_body,
-    into_world,
     plus,
     put_entries,
     scaled,
@@ -79,8 +78,8 @@ def _load(body: Any, scale: float, wrench: Floats, origin: Floats, pose: Any, wo
     force = plus(scaled(scale * body.mass, fall), -1.0, entries(wrench, 3))
     # Moment about it, in the body's axes
     t, u = into_body(R, turn), into_body(R, spin)
-    Iu, It = into_world(B, u), into_world(B, t)
-    n = into_world(R, plus(Iu, 1.0, cross(t, It)))
+    Iu, It = rotate(B, u), rotate(B, t)
+    n = rotate(R, plus(Iu, 1.0, cross(t, It)))
     moment = plus(scaled(scale, n), -1.0, entries(wrench, 0))
     put_entries(work.f, 0, plus(moment, 1.0, cross(c, force)))
     put_entries(work.f, 3, force)

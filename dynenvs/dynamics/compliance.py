@@ -66,13 +66,12 @@ def _let_through(w: WorkView, coordinate: int, matrix: Floats) -> None:
 
 
 @kernel
-def _let_through_right(w: WorkView, coordinate: int, matrix: Floats) -> None:
-    """matrix <- matrix psi_j^T."""
-    S, U = w.S[coordinate], w.U[coordinate]
+def _lessen(matrix: Floats, D: float, u: Floats, s: Floats) -> None:
+    """matrix <- matrix (1 - u D^-1 s^T)."""
     for r in range(6):
-        total = dot6(matrix[r], U) / w.v_next[coordinate]
+        total = dot6(matrix[r], u) / D
         for c in range(6):
-            matrix[r, c] -= total * S[c]
+            matrix[r, c] -= total * s[c]
 
 
 @kernel
@@ -93,7 +92,7 @@ def _kernels(w: WorkView, upsilon: Floats) -> None:
         _copy(upsilon[body.parent], own)
         for j in range(body.v_at, body.v_at + body.nv):
             _let_through(w, j, own)
-            _let_through_right(w, j, own)
+            _lessen(own, w.v_next[j], w.U[j], w.S[j])  # own psi_j^T
             for r in range(6):
                 for c in range(6):
                     own[r, c] += w.S[j, r] * w.S[j, c] / w.v_next[j]
@@ -120,7 +119,7 @@ def _blocks(w: WorkView, upsilon: Floats, node: int, omega: Floats) -> None:
                 block[r, c] = dot6(upsilon[above, r], product[c])
         body = w.bodies[above]
         for k in range(body.v_at + body.nv - 1, body.v_at - 1, -1):
-            _times_psi(w, k, product)
+            _lessen(product, w.v_next[k], w.S[k], w.U[k])  # product psi_k
         above = body.parent
     for r in range(6):
         for c in range(6):
@@ -137,16 +136,6 @@ def _blocks(w: WorkView, upsilon: Floats, node: int, omega: Floats) -> None:
             _copy(omega[w.bodies[i].parent], omega[i])
             for k in range(w.bodies[i].v_at, w.bodies[i].v_at + w.bodies[i].nv):
                 _let_through(w, k, omega[i])
-
-
-@kernel
-def _times_psi(w: WorkView, coordinate: int, matrix: Floats) -> None:
-    """matrix <- matrix psi_j."""
-    S, U = w.S[coordinate], w.U[coordinate]
-    for r in range(6):
-        total = dot6(matrix[r], S) / w.v_next[coordinate]
-        for c in range(6):
-            matrix[r, c] -= total * U[c]
 
 
 @entry

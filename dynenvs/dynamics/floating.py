@@ -26,7 +26,6 @@ from dynenvs.kinematics.triples import (
     cross,
     entries,
     into_body,
-    into_world,
     plus,
     put_entries,
     scaled,
@@ -195,7 +194,7 @@ def fly_tree(w: WorldView, index: int, start: Floats, flown: Floats, dt: float) 
     V1 = plus(V0, dt / mass, entries(note, FORCE))
     place = plus(plus(entries(note, START + CENTER), 0.5 * dt, V0), 0.5 * dt, V1)
     arm = turned_by_quaternion(q, 0, c)
-    moved = plus(plus(place, -1.0, into_world(F, arm)), -1.0, entries(pose.p, 0))
+    moved = plus(plus(place, -1.0, rotate(F, arm)), -1.0, entries(pose.p, 0))
     put_entries(w.q, at, plus(entries(w.q, at), 1.0, into_body(F, moved)))
     swing = turned_by_quaternion(q, 0, plus(inner, 1.0, cross(found, c)))
     put_entries(w.v_new, v_at, plus(into_body(F, V1), -1.0, swing))

@@ -28,7 +28,7 @@ from dynenvs.kinematics.rotation import (
     turn_about_principal,
     turn_by_quaternion,
 )
-from dynenvs.kinematics.triples import add, entries, into_world, plus, put_entries
+from dynenvs.kinematics.triples import add, entries, plus, put_entries
 from dynenvs.memory.layout import Floats, ModelView, Records
 from dynenvs.memory.records import FREE, PRISMATIC, REVOLUTE, SCREW, SPHERICAL
 from dynenvs.simd.trigonometry import sine_cosine, sines_cosines, within_reach
@@ -119,7 +119,7 @@ def place_body(body: Any, parent: Any, pose: Any, q: Floats) -> None:
     elif body.joint == SPHERICAL or body.joint == FREE:
         times(parent.R, body.rest, frame)
         if body.joint == FREE:
-            step = add(step, into_world(frame, entries(q, at)))
+            step = add(step, rotate(frame, entries(q, at)))
             at += 3
         turn_by_quaternion(frame, q, at, R)
     else:

@@ -108,6 +108,18 @@ def rotate_quaternion(quaternion: Floats, rx: float, ry: float, rz: float, out: 
 
 
 @inlined
+def write_quaternion(q: Floats, at: int, roll: float, pitch: float, yaw: float) -> None:
+    """Into q_at ...: the turn about x, then y, then z of what stands still, by angles [rad]."""
+    a, e = cos(0.5 * yaw), sin(0.5 * yaw)
+    b, f = cos(0.5 * pitch), sin(0.5 * pitch)
+    g, h = cos(0.5 * roll), sin(0.5 * roll)
+    q[at] = a * b * g + e * f * h
+    q[at + 1] = a * b * h - e * f * g
+    q[at + 2] = a * f * g + e * b * h
+    q[at + 3] = e * b * g - a * f * h
+
+
+@inlined
 def rotation_vector(a: Floats, b: Floats, out: Floats) -> None:
     """The body-fixed rotation vector r [rad] with b = a * exp(r / 2), |r| <= pi."""
     # a^-1 b
@@ -164,7 +176,9 @@ def turned_on(q: Floats, at: int, rx: float, ry: float, rz: float) -> tuple[floa
 
 
 @inlined
-def rotate(rotation: Floats, vector: Floats) -> tuple[float, float, float]:
+def rotate(
+    rotation: Floats, vector: Floats | tuple[float, float, float]
+) -> tuple[float, float, float]:
     """R vector as three numbers; shapes (3, 3) and (3,)."""
     return (
         rotation[0, 0] * vector[0] + rotation[0, 1] * vector[1] + rotation[0, 2] * vector[2],

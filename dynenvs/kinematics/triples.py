@@ -99,16 +99,6 @@ def into_body(rotation: Floats, x: Three) -> Three:
 
 
 @inlined
-def into_world(rotation: Floats, x: Three) -> Three:
-    """R x"""
-    return (
-        rotation[0, 0] * x[0] + rotation[0, 1] * x[1] + rotation[0, 2] * x[2],
-        rotation[1, 0] * x[0] + rotation[1, 1] * x[1] + rotation[1, 2] * x[2],
-        rotation[2, 0] * x[0] + rotation[2, 1] * x[1] + rotation[2, 2] * x[2],
-    )
-
-
-@inlined
 def turned_by_quaternion(q: Floats, at: int, x: Three) -> Three:
     """x turned by the unit quaternion that begins at q[at]."""
     u = (q[at + 1], q[at + 2], q[at + 3])

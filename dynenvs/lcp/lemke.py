@@ -14,6 +14,7 @@ import math
 
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.dense import careful_row, factorise, gather, solve_basis
+from dynenvs.lcp.tableau import first_row, keep_least
 from dynenvs.lcp.workspace import (
     BASIC_W,
     BASIC_Z,
@@ -85,13 +86,7 @@ def _break_ties(
                         value += A[i, columns[j]] * x[j]
                 ratio[t] = -value / step_w[i]
             least = min(least, ratio[t])
-        # Those with the least of them stay tied
-        kept = 0
-        for t in range(count):
-            if ratio[t] <= least + 1e-11 * max(1.0, abs(least)):
-                tied[kept] = tied[t]
-                kept += 1
-        count = kept
+        count = keep_least(ratio, least, count, tied)
         if count == 1:
             break
     return int(tied[0])
@@ -255,15 +250,9 @@ def _start(
     """
     tight = work.integers[TIGHT]
     # Everything starts at zero but z_0, which is as large as the worst b_i needs
-    first = -1
-    least = 0.0
+    first = first_row(b, cover, size, z, basis)
     for i in range(size):
-        z[i] = 0.0
-        basis[i] = 0
         tight[i] = 0
-        if b[i] < 0.0 and b[i] / cover[i] <= least:
-            least = b[i] / cover[i]
-            first = i
     # One transpose, so that columns are read along rows of memory
     if first >= 0:
         tight[first] = 1

@@ -97,7 +97,7 @@ def tableau_lemke(
     rows, columns, tied = work.integers[ROWS], work.integers[COLUMNS], work.integers[TIED]
     places_w, places_z = work.integers[W_PLACES], work.integers[Z_PLACES]
     # The tableau of the first basis: every w, and z_0 for the one that is worst
-    leaving = _first(b, cover, size, z, basis)
+    leaving = first_row(b, cover, size, z, basis)
     if leaving < 0:
         return SOLVED, 0
     for i in range(size):
@@ -133,7 +133,7 @@ def tableau_lemke(
 
 
 @inlined
-def _first(b: Vector, cover: Vector, size: int, z: Vector, basis: Integers) -> int:
+def first_row(b: Vector, cover: Vector, size: int, z: Vector, basis: Integers) -> int:
     """Clear the results; row of the w that leaves as z_0 enters, -1 if b >= 0.
 
     The last of those with the least b_i / cover_i: among equals its perturbation e^i is the least.
@@ -259,11 +259,17 @@ def _break_ties(
             entry = tableau[i, place] if place >= 0 else -1.0 if i == -1 - place else 0.0
             ratio[t] = -entry / rates[i]
             least = min(least, ratio[t])
-        kept = 0
-        for t in range(count):
-            if ratio[t] <= least + 1e-11 * max(1.0, abs(least)):
-                tied[kept] = tied[t]
-                kept += 1
-        count = kept
+        count = keep_least(ratio, least, count, tied)
         if count == 1:
             break
+
+
+@inlined
+def keep_least(ratio: Vector, least: float, count: int, tied: Integers) -> int:
+    """Those of the first `count` entries of `tied` that have the least ratio; their number."""
+    kept = 0
+    for t in range(count):
+        if ratio[t] <= least + 1e-11 * max(1.0, abs(least)):
+            tied[kept] = tied[t]
+            kept += 1
+    return kept

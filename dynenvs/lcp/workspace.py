@@ -22,17 +22,7 @@ Integers = NDArray[np.int64]
 EQUILIBRATED, FACTOR, UNFACTORED, TRANSPOSED, BLOCK_MATRIX, MATRICES = 0, 1, 2, 3, 4, 5
 
 # Rows of `vectors`: first those of one solver of a basis (free again when it returns) ...
-BASIC_Z, STEP_Z, BASIC_W, STEP_W, RIGHT, DEFECT, CORRECTION, LEX_Z, RATIO = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-    8,
-)
+BASIC_Z, STEP_Z, BASIC_W, STEP_W, RIGHT, DEFECT, CORRECTION, LEX_Z, RATIO = range(9)
 # ... then those of block Gauss-Seidel ...
 BLOCK_VECTOR, BLOCK_Z, COVER = 9, 10, 11
 # ... and those of the cascade.

@@ -19,7 +19,7 @@ from dynenvs.model.parts import (
     ModelError,
     Vector,
     bounded,
-    check_name,
+    check_new,
     check_size,
     coefficient,
     number,
@@ -148,7 +148,7 @@ class AnnotationBuilder:
         self, name: str, body: str, *, position: Vector = (0, 0, 0), rotation: Any = None
     ) -> Self:
         """Add a named frame, fixed in a body at `position` [m] with `rotation`, shape (3, 3)."""
-        _new(name, self._sites, "site")
+        check_new(name, self._sites, "site")
         self._sites[name] = Site(
             name,
             body,
@@ -178,7 +178,7 @@ class AnnotationBuilder:
             turns: whether it turns with the body; if not, position and rotation are in the world's
                 axes.
         """
-        _new(name, self._eyes, "eye")
+        check_new(name, self._eyes, "eye")
         angle = positive(field, f"field of eye {name!r}")
         if angle > WIDEST:
             raise ModelError(f"field of eye {name!r} must be at most {WIDEST} rad, got {angle}")
@@ -200,7 +200,7 @@ class AnnotationBuilder:
         What is None is zero.  Worlds begin at the one that is called "qpos0", and at another by
         `reset(name)`.
         """
-        _new(name, self._keyframes, "keyframe")
+        check_new(name, self._keyframes, "keyframe")
         self._keyframes[name] = Keyframe(
             name,
             _vector(q, f"q of keyframe {name!r}"),
@@ -234,7 +234,7 @@ class AnnotationBuilder:
             gain, bias: see `Actuator`, shapes (3,).
             control_range, force_range: to which control and force are clipped.
         """
-        _new(name, self._actuators, "actuator")
+        check_new(name, self._actuators, "actuator")
         what = f"actuator {name!r}"
         # Exactly one of three ways to act
         if [bool(gears), bool(path), push is not None].count(True) != 1:
@@ -272,7 +272,7 @@ class AnnotationBuilder:
             damping: [N s/m]; implicit, too.
             rest: the length at which the spring does not pull, or two, between which it does not.
         """
-        _new(name, self._tendons, "tendon")
+        check_new(name, self._tendons, "tendon")
         what = f"tendon {name!r}"
         if bool(gears) == bool(path):
             raise ModelError(f"{what}: give it either gears or a path")
@@ -310,12 +310,6 @@ class AnnotationBuilder:
             self.tendon(options.pop("name"), dict(options.pop("gears")), **options)
         for eye in eyes:
             self.eye(**vars(eye))
-
-
-def _new(name: str, known: Mapping[str, Any], what: str) -> None:
-    check_name(name, what)
-    if name in known:
-        raise ModelError(f"{what} {name!r} exists already; {what} names must be unique")
 
 
 def _vector(value: ArrayLike, what: str) -> Floats:

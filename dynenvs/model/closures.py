@@ -16,7 +16,7 @@ from dynenvs.model.parts import (
     Body,
     ModelError,
     Vector,
-    check_name,
+    check_new,
     check_size,
     real_numbers,
     rotation3,
@@ -107,9 +107,7 @@ class LoopBuilder:
             ModelError: the name is taken, or the joint unknown.
         """
         # Names and ends, before any number is looked at
-        check_name(name, "loop")
-        if name in self._loops:
-            raise ModelError(f"loop {name!r} exists already; loop names must be unique")
+        check_new(name, self._loops, "loop")
         if joint not in ROWS:
             choices = ", ".join(ROWS)
             raise ModelError(f"loop {name!r}: unknown joint {joint!r}; choose from: {choices}")
@@ -170,9 +168,7 @@ class LoopBuilder:
             return self.close(**options)
         # A coupling is checked as `couple` would check it
         name, numbers = loop.name, loop.coefficients
-        check_name(name, "loop")
-        if name in self._loops:
-            raise ModelError(f"loop {name!r} exists already; loop names must be unique")
+        check_new(name, self._loops, "loop")
         if not 1 <= len(numbers) <= DEGREE + 1 or not np.all(np.isfinite(numbers)):
             raise ModelError(
                 f"coupling {name!r}: coefficients must be one to {DEGREE + 1} finite numbers, got "

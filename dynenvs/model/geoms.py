@@ -14,7 +14,7 @@ from dynenvs.model.parts import (
     Geom,
     ModelError,
     Vector,
-    check_name,
+    check_new,
     check_size,
     coefficient,
     positive,
@@ -323,9 +323,7 @@ class GeomBuilder:
         **options: Unpack[GeomOptions],
     ) -> Self:
         # Names and options, before any number
-        check_name(name, "geom")
-        if name in self._geoms:
-            raise ModelError(f"geom {name!r} exists already; geom names must be unique")
+        check_new(name, self._geoms, "geom")
         for option in options:
             if option not in GeomOptions.__annotations__:
                 known = ", ".join(GeomOptions.__annotations__)

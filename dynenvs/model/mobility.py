@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dynenvs.kinematics.joints import JOINT_NV
 from dynenvs.model.joint_constants import joint_placement
-from dynenvs.model.parts import JOINT_TYPES, Body, ModelError, unit3
+from dynenvs.model.parts import JOINT_TYPES, Body, ModelError, rotation_about, unit3
 
 Floats = NDArray[np.float64]
 
@@ -173,12 +173,12 @@ def _placed(
         frame.moving[:, :at] -= _cross(step) @ above.turning
         frame.moving[:, at] += axis
     elif joint.type == "revolute":
-        frame.rotation = _turn(axis, rng.uniform(0.3, 1.3)) @ frame.rotation
+        frame.rotation = rotation_about(axis, rng.uniform(0.3, 1.3)) @ frame.rotation
         frame.turning[:, at] += axis
     elif joint.type == "screw":
         angle = rng.uniform(0.3, 1.3)
         step = joint.pitch * angle * axis
-        frame.rotation = _turn(axis, angle) @ frame.rotation
+        frame.rotation = rotation_about(axis, angle) @ frame.rotation
         frame.moving[:, :at] -= _cross(step) @ above.turning
         frame.turning[:, at] += axis
         frame.moving[:, at] += joint.pitch * axis
@@ -187,7 +187,7 @@ def _placed(
             frame.moving[:, at : at + 3] += np.eye(3)
             at += 3
         helper = rng.standard_normal(3)
-        frame.rotation = _turn(helper / np.linalg.norm(helper), 1.0) @ frame.rotation
+        frame.rotation = rotation_about(helper / np.linalg.norm(helper), 1.0) @ frame.rotation
         frame.turning[:, at : at + 3] += frame.rotation
     return frame
 
@@ -195,12 +195,6 @@ def _placed(
 def _cross(vector: Floats) -> Floats:
     x, y, z = vector
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-
-
-def _turn(axis: Floats, angle: float) -> Floats:
-    """Rotation by an angle about a unit axis (Rodrigues' formula)."""
-    K = _cross(axis)
-    return np.asarray(np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * K @ K)
 
 
 def check_kinematic(bodies: list[Body]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,6 +72,13 @@ def check_name(name: Any, what: str) -> None:
     """Raise a ModelError that says of what it is unless a name is a text."""
     if not isinstance(name, str):
         raise ModelError(f"the name of a part ({what}) must be a text, got {name!r:.200}")
+
+
+def check_new(name: Any, known: Collection[str], what: str) -> None:
+    """The same, and unless it is none of the known ones."""
+    check_name(name, what)
+    if name in known:
+        raise ModelError(f"{what} {name!r} exists already; {what} names must be unique")
 
 
 def vector3(value: Vector, what: str) -> NDArray[np.float64]:
@@ -188,6 +195,13 @@ def rotation3(value: Any, what: str) -> NDArray[np.float64]:
     if not proper or np.linalg.det(array) < 0:
         raise ModelError(f"{what} must be a 3 x 3 rotation matrix (R R^T = 1, det R = 1)")
     return array
+
+
+def rotation_about(axis: NDArray[np.float64], angle: float) -> NDArray[np.float64]:
+    """Rotation by an angle about a unit axis (Rodrigues' formula)."""
+    x, y, z = axis
+    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+    return np.asarray(np.eye(3) + math.sin(angle) * K + (1 - math.cos(angle)) * K @ K)
 
 
 def rotation_to(axis: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import threading
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -11,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.memory.layout import Bytes, Floats, WorldView, open_world
 from dynenvs.model.model import Model
-from dynenvs.model.parts import MOST
+from dynenvs.model.parts import MOST, MOST_COUNT
 
 
 def finite_vector(value: ArrayLike, size: int, name: str) -> Floats:
@@ -34,6 +35,18 @@ def finite_vector(value: ArrayLike, size: int, name: str) -> Floats:
         bad = np.flatnonzero(~np.isfinite(array))
         raise ValueError(f"{name} must be finite; entries {bad.tolist()} are not: {array[bad]}")
     return array
+
+
+def whole_number(value: Any, name: str, least: int) -> int:
+    """`value` as a whole number from `least` on; a ValueError that names it says what is wrong."""
+    if type(value) is int and least <= value <= MOST_COUNT:
+        return value
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r:.60}")
+    count = int(value)
+    if count > MOST_COUNT:
+        raise ValueError(f"{name} must be at most {MOST_COUNT}, got {value!r:.60}")
+    return count
 
 
 class _Kept(threading.local):

@@ -14,7 +14,6 @@ shorter parts do not have is told as `coarse`, all else as `beyond`.
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,17 +72,6 @@ class Step(NamedTuple):
         """Whether a position is beyond its bound."""
         found = self.certificate
         return bool(max(found.deepest, found.overrun, found.opened) > BOUND)
-
-
-def audit_interval(every: Any) -> int:
-    """A checked `audit_every`.
-
-    Raises:
-        ValueError: it is no whole number from 0 on.
-    """
-    if not isinstance(every, numbers.Integral) or isinstance(every, bool) or every < 0:
-        raise ValueError(f"audit_every must be a whole number from 0 on, got {every!r}")
-    return int(every)
 
 
 class Scratch:

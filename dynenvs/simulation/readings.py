@@ -12,6 +12,7 @@ from dynenvs.dynamics.jacobians import Frames, read_frames
 from dynenvs.jit.compiled import entry
 from dynenvs.memory.layout import Bytes, Floats, Ints, WorldView, open_work
 from dynenvs.model.model import Model
+from dynenvs.model.parts import positive
 from dynenvs.simulation.batch import read_impulses, read_wrenches
 from dynenvs.simulation.guard import Guarded, alone
 from dynenvs.simulation.timestep import step
@@ -39,6 +40,8 @@ class Readings(Guarded):
 
     _rows: NDArray[Any]  # states, dtype `model.state_dtype`
     _sources: Ints  # `contact_sources` of the model
+    _written: bool  # whether parameters may have been written from outside
+    _bound: Any  # the step's kernel with its arguments, or None
 
     @property
     @abstractmethod
@@ -48,6 +51,83 @@ class Readings(Guarded):
     @abstractmethod
     def _give(self, array: NDArray[Any]) -> Any:
         """What a user gets of an array with one row a world."""
+
+    def _view(self, *names: str) -> Floats:
+        """A field of the states, or one within it: a view that can be written into."""
+        array = self._rows
+        for name in names:
+            array = array[name]
+        view: Floats = self._give(array)
+        return view
+
+    def _copy(self, name: str) -> Floats:
+        """What a step keeps of each coordinate in a field; zeros if the model has no such parts."""
+        if name in (self._rows.dtype.names or ()):
+            return np.array(self._view(name))
+        zeros: Floats = self._give(np.zeros((len(self._rows), self.model.nv)))
+        return zeros
+
+    @property
+    def timestep(self) -> float:
+        """Length of a step [s]; may be set at any time."""
+        return self._timestep
+
+    @timestep.setter
+    def timestep(self, value: float) -> None:
+        self._timestep = positive(value, "timestep [s]")
+        self._bound = None
+
+    @property
+    def wrenches(self) -> Floats:
+        """External (moment; force) on each body at its centre of mass, world axes, shape (nb, 6).
+
+        A view that can be written into; it stays until it is changed.  Of many worlds this and the
+        following arrays have one row a world.
+        """
+        return self._view("wrench")
+
+    @property
+    def friction(self) -> Floats:
+        """A world's friction coefficient of each contact feature, shape (nf,), writable.
+
+        A feature is a point of one geom against another, or a pair of solids (`Model.features`).
+        """
+        self._written = True
+        return self._view("coefficients", "friction")
+
+    @property
+    def restitution(self) -> Floats:
+        """A world's coefficient of restitution of each contact feature, shape (nf,).
+
+        Writable if the model has a part that bounces; else every impact is inelastic.
+        """
+        self._written = True
+        view = self._view("coefficients", "restitution")
+        view.flags.writeable = bool(self.model.header.restitution)
+        return view
+
+    @property
+    def mass_scale(self) -> Floats:
+        """A world's factor on the mass and inertia of each body, shape (nb,), writable."""
+        self._written = True
+        return self._view("mass_scale")
+
+    @property
+    def stop_impulses(self) -> Floats:
+        """What joint stops gave each coordinate in the last time step [N m s, N s], shape (nv,).
+
+        Positive pushes towards larger coordinates; divided by `timestep`, a force.  Where parts
+        bounce, impacts on stops are not in it.
+        """
+        return self._copy("stops")
+
+    @property
+    def dry_impulses(self) -> Floats:
+        """What dry friction gave each coordinate in the last time step [N m s, N s], (nv,).
+
+        At most `Joint.friction` times the step.
+        """
+        return self._copy("dry")
 
     @property
     def _parts(self) -> str:
@@ -109,7 +189,7 @@ class Readings(Guarded):
         Where parts bounce, a step has several parts: of the last of them.
         """
         wrenches = np.zeros((len(self._rows), len(self.model.body_names), 6))
-        read_wrenches(self.model.packed, _bytes(self._rows), self._workspace, wrenches)
+        read_wrenches(self.model.packed, bytes_of(self._rows), self._workspace, wrenches)
         found: Floats = self._give(wrenches)
         return found
 
@@ -126,14 +206,14 @@ def frames_of(model: Model, rows: NDArray[Any], workspace: Bytes) -> Frames:
     n, nb = len(rows), len(model.body_names)
     shapes = (n, nb, 3, 3), (n, nb, 3), (n, nb, 3), (n, nb, 3)
     found = Frames(*(np.empty(shape) for shape in shapes))
-    read_frames(open_work(model.packed, workspace), _bytes(rows), *found)
+    read_frames(open_work(model.packed, workspace), bytes_of(rows), *found)
     return found
 
 
 def impulses_of(model: Model, rows: NDArray[Any], sources: Ints) -> Floats:
     """What contacts gave each body since the sums began [N s], shape (n, nb, 3)."""
     found = np.empty((len(rows), len(model.body_names), 3))
-    read_impulses(model.packed, _bytes(rows), sources, found)
+    read_impulses(model.packed, bytes_of(rows), sources, found)
     return found
 
 
@@ -161,6 +241,6 @@ def _part(array: Floats, index: Any, model: Model, name: str) -> Floats:
     return part[:, 0] if part.shape[1] == 1 else part
 
 
-def _bytes(rows: NDArray[Any]) -> Bytes:
+def bytes_of(rows: NDArray[Any]) -> Bytes:
     """States' memory, as kernels take it."""
     return rows.reshape(-1).view(np.uint8)

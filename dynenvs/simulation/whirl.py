@@ -42,7 +42,6 @@ from dynenvs.kinematics.triples import (
     dot,
     entries,
     into_body,
-    into_world,
     plus,
     put_entries,
     scaled,
@@ -362,16 +361,16 @@ def _add_kinetic(w: WorldView, poses: Records, v: Floats, index: int) -> None:
             turn, slide = plus(turn, 1.0, axis), plus(slide, body.pitch, axis)
         elif body.nv > 1:
             if body.joint == FREE:
-                slide = plus(slide, 1.0, into_world(pose.frame, entries(v, at)))
+                slide = plus(slide, 1.0, rotate(pose.frame, entries(v, at)))
                 at += 3
-            turn = plus(turn, 1.0, into_world(pose.R, entries(v, at)))
+            turn = plus(turn, 1.0, rotate(pose.R, entries(v, at)))
         put_entries(w.body[i].pA, 0, turn)
         put_entries(w.body[i].pA, 3, slide)
         # The energy of its centre's motion and of its turn; what is held counts nothing
         if body.tree >= 0:
             speed = plus(slide, 1.0, cross(turn, rotate(pose.R, body.com)))
             own = into_body(pose.R, turn)
-            twice = body.mass * dot(speed, speed) + dot(own, into_world(body.inertia, own))
+            twice = body.mass * dot(speed, speed) + dot(own, rotate(body.inertia, own))
             trees[body.tree, index] += 0.5 * w.mass_scale[i] * twice
     # Rotors turn with their joints alone
     for j in range(w.header[0].nv):

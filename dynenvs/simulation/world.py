@@ -19,9 +19,9 @@ from dynenvs.memory.origin import marked, unmarked
 from dynenvs.memory.records import BUDGET, CONTACT, FAR
 from dynenvs.model.contact_options import cone_code, cone_name, direction_counts, polygon_number
 from dynenvs.model.model import Model
-from dynenvs.model.parts import MOST_COUNT, positive
-from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
-from dynenvs.simulation.audit import Audit, Given, Scratch, audit_interval
+from dynenvs.model.parts import MOST_COUNT
+from dynenvs.model.validation import check_parameters, finite_vector, mend_lists, whole_number
+from dynenvs.simulation.audit import Audit, Given, Scratch
 from dynenvs.simulation.certificate import Certificate, certify
 from dynenvs.simulation.controls import Inputs
 from dynenvs.simulation.diagnostics import Diagnostics, read_diagnostics
@@ -168,16 +168,6 @@ class World(Readings):
         return array[0]
 
     @property
-    def timestep(self) -> float:
-        """Length of a step [s]; may be set at any time."""
-        return self._timestep
-
-    @timestep.setter
-    def timestep(self, value: float) -> None:
-        self._timestep = positive(value, "timestep [s]")
-        self._bound = None
-
-    @property
     def q(self) -> Floats:
         """Positions, shape (nq,): a view that can be written into.
 
@@ -208,36 +198,6 @@ class World(Readings):
     def time(self) -> float:
         """Time since the start [s]."""
         return float(self._rows["status"]["time"][0])
-
-    @property
-    def wrenches(self) -> Floats:
-        """External (moment; force) on each body at its centre of mass, world axes, shape (nb, 6).
-
-        A view that can be written into; it stays until it is changed.
-        """
-        view: Floats = self._rows["wrench"][0]
-        return view
-
-    @property
-    def friction(self) -> Floats:
-        """This world's friction coefficient of each contact feature, shape (nf,), writable.
-
-        A feature is a point of one geom against another, or a pair of solids (`Model.features`).
-        """
-        self._written = True
-        view: Floats = self._rows["coefficients"]["friction"][0]
-        return view
-
-    @property
-    def restitution(self) -> Floats:
-        """This world's coefficient of restitution of each contact feature, shape (nf,).
-
-        Writable if the model has a part that bounces; else every impact is inelastic.
-        """
-        self._written = True
-        view: Floats = self._rows["coefficients"]["restitution"][0]
-        view.flags.writeable = bool(self.model.header.restitution)
-        return view
 
     @property
     def surface_velocity(self) -> Floats:
@@ -309,20 +269,13 @@ class World(Readings):
 
     @audit_every.setter
     def audit_every(self, every: int) -> None:
-        self._every = audit_interval(every)
+        self._every = whole_number(every, "audit_every", 0)
         self._audit = Audit(self._every, Scratch(self.model)) if every else None
 
     @property
     def overlapping(self) -> tuple[str, ...]:
         """The pairs of geoms that overlapped when audits began, and are left out of them."""
         return () if self._audit is None else self._audit.left_out
-
-    @property
-    def mass_scale(self) -> Floats:
-        """This world's factor on the mass and inertia of each body, shape (nb,), writable."""
-        self._written = True
-        view: Floats = self._rows["mass_scale"][0]
-        return view
 
     @alone
     def reset(self, q: ArrayLike | str | None = None, v: ArrayLike | None = None) -> None:
@@ -387,10 +340,7 @@ class World(Readings):
             self._turn.release()
 
     def _advance(self, tau: ArrayLike | None, steps: int, control: ArrayLike | None) -> None:
-        if type(steps) is not int or steps < 0:
-            whole = isinstance(steps, numbers.Integral) and not isinstance(steps, bool)
-            if not (whole and steps >= 0):
-                raise ValueError(f"steps must be a whole number from 0 on, got {steps!r}")
+        steps = whole_number(steps, "steps", 0)
         model = self._model
         refuse_count(tau)
         if self._written:
@@ -475,27 +425,6 @@ class World(Readings):
         self._hold(rows if same else move_rows(rows, model))
         self._tau, self._inputs, self._bound = tau, inputs, None
         self._written, self._prepared = written, prepared
-
-    @property
-    def stop_impulses(self) -> Floats:
-        """What joint stops gave each coordinate in the last time step [N m s, N s], shape (nv,).
-
-        Positive pushes towards larger coordinates; divided by `timestep`, a force.  Where parts
-        bounce, impacts on stops are not in it.
-        """
-        if not self.model.header.nlimited:
-            return np.zeros(self.model.nv)
-        return np.array(self._rows["stops"][0])
-
-    @property
-    def dry_impulses(self) -> Floats:
-        """What dry friction gave each coordinate in the last time step [N m s, N s], (nv,).
-
-        At most `Joint.friction` times the step.
-        """
-        if not self.model.header.ndry:
-            return np.zeros(self.model.nv)
-        return np.array(self._rows["dry"][0])
 
     @property
     @alone

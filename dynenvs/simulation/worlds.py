@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 import time
 from collections.abc import Callable
 from functools import partial
@@ -16,9 +15,8 @@ from dynenvs.memory.bounds import check_size, check_states
 from dynenvs.memory.layout import Bytes, Floats, Ints, open_world
 from dynenvs.memory.origin import marked, unmarked
 from dynenvs.model.model import LARGE, Model, available_bytes
-from dynenvs.model.parts import MOST_COUNT, positive
-from dynenvs.model.validation import check_parameters, finite_vector, mend_lists
-from dynenvs.simulation.audit import Audit, Given, Scratch, audit_interval
+from dynenvs.model.validation import check_parameters, finite_vector, mend_lists, whole_number
+from dynenvs.simulation.audit import Audit, Given, Scratch
 from dynenvs.simulation.batch import (
     GOING_ON,
     LEAST_SHARE,
@@ -31,7 +29,7 @@ from dynenvs.simulation.controls import Inputs
 from dynenvs.simulation.diagnostics import AUDITED, BOUNDS, COUNTERS
 from dynenvs.simulation.guard import GuardedBatch, alone, in_use
 from dynenvs.simulation.progress import APART, begin_round, new_progress
-from dynenvs.simulation.readings import Readings, contact_sources
+from dynenvs.simulation.readings import Readings, bytes_of, contact_sources
 from dynenvs.simulation.room import most_contacts, move_rows, with_room
 from dynenvs.simulation.start import start
 from dynenvs.simulation.threads import Repeated, share
@@ -95,14 +93,14 @@ class Worlds(Readings, GuardedBatch):
         **options: Any,
     ) -> None:
         self._guard()
-        self._count = _number(count, "count", 1)
-        self._threads = max(1, min(_number(threads, "threads", 1), count // LEAST_SHARE))
+        self._count = whole_number(count, "count", 1)
+        self._threads = max(1, min(whole_number(threads, "threads", 1), count // LEAST_SHARE))
         first = World(model, timestep=timestep, **options)  # whose checks are these worlds'
         _check_memory(first.model, count)
         # A state of a world that has not begun: all of them begin as copies of it
         self._model, self.timestep = first.model, first.timestep
         # Byte by byte: a copy of records leaves what is between their fields as memory had it
-        fresh = _bytes(first._rows)
+        fresh = bytes_of(first._rows)
         self._fresh: Any = fresh.copy().view(first._rows.dtype)
         self._hold(np.tile(fresh, count).view(first._rows.dtype))
         self._tau = np.zeros((count, self.model.nv))
@@ -111,7 +109,7 @@ class Worlds(Readings, GuardedBatch):
         self._written = False  # whether parameters may have been written from outside
         self._prepared: set[Any] = set()  # kernels that are compiled
         self._pace = GUESS  # what a step of one world takes, all threads together [s]
-        self._every = audit_interval(audit_every)
+        self._every = whole_number(audit_every, "audit_every", 0)
         self._audits: list[Audit] = []
         self._begin_audits(np.ones(count, np.bool_))
 
@@ -149,7 +147,7 @@ class Worlds(Readings, GuardedBatch):
         }
         made |= {"_turn", "_pace", "_inputs"}
         kept = {key: value for key, value in vars(self).items() if key not in made}
-        states = {"states": _bytes(self._rows).copy(), "start": _bytes(self._fresh).copy()}
+        states = {"states": bytes_of(self._rows).copy(), "start": bytes_of(self._fresh).copy()}
         return marked(kept | states)
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
@@ -178,15 +176,6 @@ class Worlds(Readings, GuardedBatch):
     def _give(self, array: NDArray[Any]) -> Any:
         return array
 
-    @property
-    def timestep(self) -> float:
-        """Length of a step [s]; may be set at any time."""
-        return self._timestep
-
-    @timestep.setter
-    def timestep(self, value: float) -> None:
-        self._timestep = positive(value, "timestep [s]")
-
     # What they are: views, which can be written into.  In scenes of so many parts that pairs share
     # their slots, a step may move the states to make room for more: ask again after each.
 
@@ -201,42 +190,9 @@ class Worlds(Readings, GuardedBatch):
         return self._view("v")
 
     @property
-    def wrenches(self) -> Floats:
-        """External (moment; force) on each body at its centre of mass, world axes, writable.
-
-        Shape (count, nb, 6); they stay until they are changed.
-        """
-        return self._view("wrench")
-
-    @property
-    def mass_scale(self) -> Floats:
-        """Factor on the mass and inertia of each body, shape (count, nb), writable."""
-        self._written = True
-        return self._view("mass_scale")
-
-    @property
-    def friction(self) -> Floats:
-        """Coefficient of each contact feature (`Model.features`), shape (count, nf), writable."""
-        self._written = True
-        view: Floats = self._rows["coefficients"]["friction"]
-        return view
-
-    @property
-    def restitution(self) -> Floats:
-        """The same of restitution; writable if the model has a part that bounces."""
-        self._written = True
-        view: Floats = self._rows["coefficients"]["restitution"]
-        view.flags.writeable = bool(self.model.header.restitution)
-        return view
-
-    @property
     def _workspace(self) -> Bytes:
         """That of the first thread."""
         return self._buffers[: int(self.model.header.workspace_bytes)]
-
-    def _view(self, name: str) -> Floats:
-        view: Floats = self._rows[name]
-        return view
 
     @property
     def time(self) -> Floats:
@@ -256,27 +212,6 @@ class Worlds(Readings, GuardedBatch):
         return self._tau
 
     @property
-    def stop_impulses(self) -> Floats:
-        """What joint stops gave each coordinate in the last time step [N m s, N s], (count, nv).
-
-        Positive pushes towards larger coordinates; divided by `timestep`, a force.  Where parts
-        bounce, impacts on stops are not in it.
-        """
-        if not self.model.header.nlimited:
-            return np.zeros((self.count, self.model.nv))
-        return np.array(self._rows["stops"])
-
-    @property
-    def dry_impulses(self) -> Floats:
-        """What dry friction gave each coordinate in the last time step [N m s, N s], (count, nv).
-
-        At most `Joint.friction` times the step.
-        """
-        if not self.model.header.ndry:
-            return np.zeros((self.count, self.model.nv))
-        return np.array(self._rows["dry"])
-
-    @property
     def diagnostics(self) -> dict[str, NDArray[Any]]:
         """Counters and worst values of each world (`Diagnostics`), shape (count,)."""
         status = self._rows["status"]
@@ -289,7 +224,7 @@ class Worlds(Readings, GuardedBatch):
         Raises:
             ValueError: there is no such world.
         """
-        if _number(number, "number", 0) >= self.count:
+        if whole_number(number, "number", 0) >= self.count:
             raise ValueError(f"number must be below {self.count}, got {number}")
         return certify(
             self.model, open_world(self.model.packed, _records(self._rows)[number], self._workspace)
@@ -335,7 +270,7 @@ class Worlds(Readings, GuardedBatch):
         control: ArrayLike | None,
         mask: ArrayLike | None,
     ) -> None:
-        steps = _number(steps, "steps", 0)
+        steps = whole_number(steps, "steps", 0)
         refuse_count(tau)
         chosen = None if mask is None else self._flags(mask)
         if self._written:
@@ -472,7 +407,7 @@ class Worlds(Readings, GuardedBatch):
                 progress and the thread's number, as `batch.step_worlds` is.
             arguments: its own.
         """
-        call = (self.model.packed, _bytes(self._rows), self._buffers, *arguments)
+        call = (self.model.packed, bytes_of(self._rows), self._buffers, *arguments)
         if kernel not in self._prepared:
             prepare(what, [kernel], self.model.kernel_groups)
             self._prepared.add(kernel)
@@ -542,12 +477,12 @@ class Worlds(Readings, GuardedBatch):
             v: shape (count, nv).
             chosen: shape (count,).
         """
-        memory = self.model.packed, _bytes(self._rows), _bytes(self._fresh), self._tau
+        memory = self.model.packed, bytes_of(self._rows), bytes_of(self._fresh), self._tau
         return bind(begin_worlds, *memory, q, v, chosen.view(np.uint8))
 
     def get_state(self) -> NDArray[Any]:
         """Everything that decides the future, bit for bit: records of `model.state_dtype`."""
-        return _bytes(self._rows).copy().view(self._rows.dtype)
+        return bytes_of(self._rows).copy().view(self._rows.dtype)
 
     @alone
     def set_state(self, state: NDArray[Any], *, mask: ArrayLike | None = None) -> None:
@@ -599,17 +534,6 @@ def _check_memory(model: Model, count: int) -> None:
         )
 
 
-def _number(value: Any, name: str, least: int) -> int:
-    if type(value) is int and least <= value <= MOST_COUNT:
-        return value
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be a whole number from {least} on, got {value!r:.60}")
-    count = int(value)
-    if count > MOST_COUNT:
-        raise ValueError(f"{name} must be at most {MOST_COUNT}, got {value!r:.60}")
-    return count
-
-
 def _numbers(value: ArrayLike, shape: tuple[int, ...], name: str) -> Floats:
     array = np.asarray(value)
     if array.dtype.kind not in "fiu":
@@ -639,11 +563,6 @@ def _on_one_thread(progress: Ints, call: Callable[[], Any]) -> Any:
         raise
 
 
-def _bytes(rows: NDArray[Any]) -> Bytes:
-    """States' memory, as kernels take it."""
-    return rows.reshape(-1).view(np.uint8)
-
-
 def _records(rows: NDArray[Any]) -> NDArray[Any]:
     """The same, one row a world."""
-    return _bytes(rows).reshape(len(rows), -1)
+    return bytes_of(rows).reshape(len(rows), -1)

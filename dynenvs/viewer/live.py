@@ -200,13 +200,13 @@ class _Handler(BaseHTTPRequestHandler):
         path, given = self._asked()
         # Who asks for another name's page gets none, whatever else it brings
         if not self._is_own_name():
-            self._refuse(HTTPStatus.FORBIDDEN)
+            self.send_error(HTTPStatus.FORBIDDEN)
         elif path == "/" and "ticket" in given:
             self._redeem(given["ticket"][0])
         elif path not in ("/", "/events"):
-            self._refuse(HTTPStatus.NOT_FOUND if path else HTTPStatus.BAD_REQUEST)
+            self.send_error(HTTPStatus.NOT_FOUND if path else HTTPStatus.BAD_REQUEST)
         elif not self._is_token(given.get("token", [""])[0]):
-            self._refuse(HTTPStatus.FORBIDDEN)
+            self.send_error(HTTPStatus.FORBIDDEN)
         elif path == "/":
             self._answer(self.page.encode())
         else:
@@ -219,11 +219,11 @@ class _Handler(BaseHTTPRequestHandler):
         if path != "/key":
             # Checked in the order in which it costs: path, token, length, and only then what is
             # read
-            self._refuse(HTTPStatus.NOT_FOUND if path else HTTPStatus.BAD_REQUEST)
+            self.send_error(HTTPStatus.NOT_FOUND if path else HTTPStatus.BAD_REQUEST)
         elif not self._is_token(self.headers.get("X-Token", "")) or not self._is_own_name():
-            self._refuse(HTTPStatus.FORBIDDEN)
+            self.send_error(HTTPStatus.FORBIDDEN)
         elif not re.fullmatch("[0-9]{1,3}", length) or int(length) > LONGEST_KEY:
-            self._refuse(HTTPStatus.BAD_REQUEST)
+            self.send_error(HTTPStatus.BAD_REQUEST)
         else:
             key = self.rfile.read(int(length)).decode("utf-8", "replace")
             self.late.cancel()
@@ -232,7 +232,7 @@ class _Handler(BaseHTTPRequestHandler):
                 self.send_response(HTTPStatus.NO_CONTENT)
                 self.end_headers()
             else:
-                self._refuse(HTTPStatus.BAD_REQUEST)
+                self.send_error(HTTPStatus.BAD_REQUEST)
 
     def _asked(self) -> tuple[str, dict[str, list[str]]]:
         """The path and what is given with it; no path of nonsense."""
@@ -250,7 +250,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self.tickets.remove(ticket)
         except KeyError:
-            self._refuse(HTTPStatus.FORBIDDEN)
+            self.send_error(HTTPStatus.FORBIDDEN)
             return
         self.send_response(HTTPStatus.SEE_OTHER)
         self.send_header("Location", f"/?token={self.token}")
@@ -273,9 +273,6 @@ class _Handler(BaseHTTPRequestHandler):
         if length is not None:
             self.send_header("Content-Length", str(length))
         self.end_headers()
-
-    def _refuse(self, status: HTTPStatus) -> None:
-        self.send_error(status)
 
     def _stream(self) -> None:
         events = self.channel.open()

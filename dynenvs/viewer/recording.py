@@ -104,17 +104,13 @@ class Recording:
         loads = [np.linalg.norm(moment.forces, axis=1) for moment in self.moments]
         usual = float(np.quantile(np.concatenate(loads), 0.95)) if any(map(len, loads)) else 0.0
         weight = max(Scene(self.model).weight, usual)  # whose arrow has a length of ARROW
-        plots = [
-            {"name": p.name, "unit": p.unit, "lines": list(p.lines), "log": p.log}
-            for p in self.plots
-        ]
         return {
             "title": self.title,
             "unit": unit,
             "floor": floor_height(self.model),
             "parts": parts_of(self.model, unit, box),
             "bodies": list(self.model.body_names),
-            "plots": plots,
+            "plots": [plot._asdict() for plot in self.plots],
             "chosen": self.chosen,
             "newton": ARROW * self.shot.view_height / weight,  # length of an arrow [m/N]
             "crowded": bool(loads) and float(np.mean([len(load) for load in loads])) > CROWD,
@@ -200,14 +196,7 @@ def _stacked(moments: list[Moment], name: str, shape: tuple[int, ...]) -> NDArra
 def prints_of(prints: Sequence[Print]) -> list[dict[str, Any]]:
     """Footprints as the page wants them."""
     return [
-        {
-            "foot": one.foot,
-            "start": one.start,
-            "point": one.point.tolist(),
-            "normal": one.normal.tolist(),
-            "heading": one.heading,
-            "half": list(one.half),
-        }
+        {**one._asdict(), "point": one.point.tolist(), "normal": one.normal.tolist()}
         for one in prints
     ]
 

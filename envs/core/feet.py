@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.envs.core.blocks import Block, block, symmetric
 from dynenvs.envs.core.loop import TaskWorld
 from dynenvs.envs.core.records import RewardTerm
@@ -85,6 +86,19 @@ def write_loads(w: TaskWorld, out: Floats, at: int) -> int:
         if feet[f] >= 0 and w.world.memory[f].impulse[2] > 0.0:
             out[at + feet[f]] = 1.0
     return int(at + legs)
+
+
+@inlined
+def lowest_foot(w: TaskWorld) -> float:
+    """Height of the lowest foot over its ground [m], poses taken from the positions."""
+    world, feet = w.world, w.constants[1]
+    poses = world.pose
+    update_poses(world, world.q, poses)
+    lowest = math.inf
+    for f in range(world.header[0].npoints):
+        if feet[f] >= 0:
+            lowest = min(lowest, feature_gap(world.features[f], poses))
+    return lowest
 
 
 @inlined

@@ -12,7 +12,7 @@ from dynenvs.dynamics.crba import crba
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.worlds import Worlds
 from dynenvs.envs.render import Frame, Hooks, Renderer
-from dynenvs.envs.render.snapshot import poses, snapshot
+from dynenvs.envs.render.snapshot import poses_at, snapshot
 from dynenvs.envs.render.window import Mode
 from dynenvs.kinematics.poses import add_point_row, update_kinematics
 from dynenvs.memory.layout import Floats, open_work
@@ -122,7 +122,7 @@ def _view_height(model: Model) -> float:
     Taken from the neutral configuration (straight legs, arms hanging), so that it does not depend
     on when the first picture is drawn.
     """
-    placed = poses(model, model.neutral())
+    placed = poses_at(model, model.neutral())
     ends: list[tuple[float, float]] = [
         (0.0, 0.0)
     ]  # (height, distance) of what sticks out from the root's origin

@@ -277,13 +277,6 @@ def anatomy_of(model: Model) -> Anatomy:
     return Anatomy(model)
 
 
-def poses_at(model: Model, q: Floats) -> Any:
-    """Poses of all bodies at positions q, shape (nb,)."""
-    poses = np.zeros(int(model.header.nb), POSE)
-    update_poses(open_model(model.packed), q, poses)
-    return poses
-
-
 def weight_of(model: Model) -> float:
     """Of the whole robot, where the model stands [N]."""
     return -float(model.header.gravity[2]) * float(model.bodies["mass"].sum())

@@ -21,6 +21,7 @@ from dynenvs.envs.robots.terrain import (
 )
 from dynenvs.jit.compiled import inlined, kernel, unit
 from dynenvs.kinematics.poses import update_poses
+from dynenvs.kinematics.rotation import write_quaternion
 from dynenvs.memory.layout import Floats, Ints, ModelView, Records, StateView, WorldView
 from dynenvs.simd.elementary import atan2, cos, sin
 from dynenvs.simulation.rng import uniform
@@ -163,10 +164,4 @@ def _tilt(w: StateView, o: Any, angle: float, c: float, d: float) -> None:
     roll = atan2(0.5 * (fl + rl - fr - rr), max(2.0 * y, 0.1))
     if o.legs <= UPRIGHT_LEGS:  # tilted, it would stand beside its feet
         pitch = roll = 0.0
-    a, e = cos(0.5 * angle), sin(0.5 * angle)
-    b, f = cos(0.5 * pitch), sin(0.5 * pitch)
-    g, h = cos(0.5 * roll), sin(0.5 * roll)
-    w.q[3] = a * b * g + e * f * h
-    w.q[4] = a * b * h - e * f * g
-    w.q[5] = a * f * g + e * b * h
-    w.q[6] = e * b * g - a * f * h
+    write_quaternion(w.q, 3, roll, pitch, angle)

@@ -14,10 +14,9 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.envs.core.codes import FELL, TOO_FAST
 from dynenvs.envs.core.declared import end_of, observation_of, reward_of
-from dynenvs.envs.core.feet import SOLE
+from dynenvs.envs.core.feet import SOLE, lowest_foot
 from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
 from dynenvs.envs.core.motors import set_torques
 from dynenvs.envs.core.records import Ending, Kernels, info_record, option_record, task_record
@@ -37,7 +36,6 @@ from dynenvs.envs.legged.records import (
 from dynenvs.envs.legged.rewards import TERMS, measure
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.jit.views import vector
-from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Bytes, Floats, Ints, Records, StateView
 from dynenvs.simd.elementary import cos, sin
 from dynenvs.simulation.rng import uniform
@@ -110,13 +108,7 @@ def stand(w: TaskWorld) -> None:
     if o.terrain != FLAT:
         place_on_terrain(world, own_options(w), first, feet)
     else:
-        poses = world.pose
-        update_poses(world, world.q, poses)
-        lowest = math.inf
-        for f in range(world.header[0].npoints):
-            if feet[f] >= 0:
-                lowest = min(lowest, feature_gap(world.features[f], poses))
-        world.q[2] -= lowest
+        world.q[2] -= lowest_foot(w)
         if objects.shape[0] > 0:
             place_objects(world, first, objects)
 

@@ -10,9 +10,9 @@ import numpy as np
 from dynenvs.envs.legged.object_records import FREE_Q, FREE_V, OBJECT
 from dynenvs.envs.legged.records import OWN_OPTIONS
 from dynenvs.jit.compiled import inlined, unit
+from dynenvs.kinematics.rotation import write_quaternion
 from dynenvs.memory.layout import Floats, Records, StateView
 from dynenvs.memory.records import BOX
-from dynenvs.simd.elementary import cos, sin
 from dynenvs.simulation.rng import uniform
 
 PLACED = 0
@@ -53,16 +53,10 @@ def _draw_pose(w: StateView, generator: Floats, one: Any, at: int) -> None:
     """Place and orientation into the coordinates from `at` on."""
     for i in range(3):
         w.q[at + i] = uniform(generator, one.low_position[i], one.high_position[i])
-    roll = 0.5 * uniform(generator, one.low_turn[0], one.high_turn[0])
-    pitch = 0.5 * uniform(generator, one.low_turn[1], one.high_turn[1])
-    yaw = 0.5 * uniform(generator, one.low_turn[2], one.high_turn[2])
-    a, e = cos(yaw), sin(yaw)
-    b, f = cos(pitch), sin(pitch)
-    g, h = cos(roll), sin(roll)
-    w.q[at + 3] = a * b * g + e * f * h
-    w.q[at + 4] = a * b * h - e * f * g
-    w.q[at + 5] = a * f * g + e * b * h
-    w.q[at + 6] = e * b * g - a * f * h
+    roll = uniform(generator, one.low_turn[0], one.high_turn[0])
+    pitch = uniform(generator, one.low_turn[1], one.high_turn[1])
+    yaw = uniform(generator, one.low_turn[2], one.high_turn[2])
+    write_quaternion(w.q, at + 3, roll, pitch, yaw)
     lowest = _lowest_middle(w, one, at)
     w.q[at + 2] = lowest if one.lying else max(lowest, w.q[at + 2])
 

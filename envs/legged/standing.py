@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import numpy as np
 
-from dynenvs.envs.legged.anatomy import poses_at
+from dynenvs.envs.render.snapshot import poses_at
 from dynenvs.memory.layout import Floats
 from dynenvs.model.hulls import outermost
 from dynenvs.model.model import Model

@@ -12,10 +12,9 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 
-from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.envs.core.codes import FELL, TOO_FAST
 from dynenvs.envs.core.declared import end_of, nothing, observation_of, reward_of, whole
-from dynenvs.envs.core.feet import RHYTHM, SLIP, SMOOTHNESS, SOLE, write_forces
+from dynenvs.envs.core.feet import RHYTHM, SLIP, SMOOTHNESS, SOLE, lowest_foot, write_forces
 from dynenvs.envs.core.loop import Call, TaskWorld, carry_out
 from dynenvs.envs.core.motors import set_torques
 from dynenvs.envs.core.records import (
@@ -31,7 +30,6 @@ from dynenvs.envs.planar.parts import PARTS
 from dynenvs.envs.planar.records import OPTION_FIELDS, OWN_INFO, ROOT, TASK_FIELDS
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.jit.views import matrix, vector
-from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Bytes, Floats, Ints, Records
 from dynenvs.simulation.rng import uniform
 
@@ -118,7 +116,7 @@ def _begin(w: TaskWorld) -> None:
 
     The generator is the task's first field; the clock starts in either double support.
     """
-    standing, feet, _ = w.constants
+    standing = w.constants[0]
     world, o, t, generator = w.world, w.options[0], w.task[0], w.task["generator"]
     drawn = uniform(generator, o.low_command, o.high_command)
     if not t.commanded:
@@ -130,13 +128,7 @@ def _begin(w: TaskWorld) -> None:
     for i in range(ROOT, world.header[0].nv):
         world.q[i] += uniform(generator, -o.noise, o.noise)
         world.v[i] = uniform(generator, -o.noise, o.noise)
-    poses = world.pose
-    update_poses(world, world.q, poses)
-    lowest = math.inf
-    for f in range(world.header[0].npoints):
-        if feet[f] >= 0:
-            lowest = min(lowest, feature_gap(world.features[f], poses))
-    world.q[1] -= lowest
+    world.q[1] -= lowest_foot(w)
     t.x = world.q[0]
     t.speed = 0.0
 

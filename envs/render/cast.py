@@ -21,17 +21,17 @@ from dynenvs.envs.render.lens import (
     Lens,
     Vector,
     cut,
-    dot,
     linear,
     open_lens,
     ray,
     seen_at,
     vector,
 )
-from dynenvs.envs.render.mesh import draw_triangles, into_axes, triangle_normal
+from dynenvs.envs.render.mesh import draw_triangles, triangle_normal
 from dynenvs.envs.render.orbit import Camera
 from dynenvs.envs.render.pieces import BLOCK, MESH, ROD, Pieces
 from dynenvs.jit.compiled import entry, inlined, kernel
+from dynenvs.kinematics.triples import dot, into_body, plus
 from dynenvs.memory.layout import Ints
 
 Array = NDArray[Any]
@@ -81,11 +81,6 @@ def _axis(R: Array, k: int) -> Vector:
     return 1.0 * R[0, k], 1.0 * R[1, k], 1.0 * R[2, k]
 
 
-@inlined
-def _add(p: Vector, s: float, d: Vector) -> Vector:
-    return p[0] + s * d[0], p[1] + s * d[1], p[2] + s * d[2]
-
-
 @kernel
 def _bounds(lens: Lens, piece: Any, width: int, height: int) -> tuple[int, int, int, int]:
     """Columns and rows (first, one after the last) of the pixels that can see a piece."""
@@ -96,11 +91,11 @@ def _bounds(lens: Lens, piece: Any, width: int, height: int) -> tuple[int, int, 
     for k in range(8):
         p = vector(piece.center)
         if block:
-            p = _add(p, piece.half[0] if k & 1 else -piece.half[0], _axis(piece.R, 0))
-            p = _add(p, piece.half[1] if k & 2 else -piece.half[1], _axis(piece.R, 1))
-            p = _add(p, piece.half[2] if k & 4 else -piece.half[2], _axis(piece.R, 2))
+            p = plus(p, piece.half[0] if k & 1 else -piece.half[0], _axis(piece.R, 0))
+            p = plus(p, piece.half[1] if k & 2 else -piece.half[1], _axis(piece.R, 1))
+            p = plus(p, piece.half[2] if k & 4 else -piece.half[2], _axis(piece.R, 2))
         elif piece.kind == ROD:
-            p = _add(p, piece.half[1] if k & 1 else -piece.half[1], _axis(piece.R, 2))
+            p = plus(p, piece.half[1] if k & 1 else -piece.half[1], _axis(piece.R, 2))
         column, row, depth = seen_at(lens, p, NEAR)
         if not block and depth - radius < NEAR:
             return 0, 0, 0, 0  # round things at the eye are left out
@@ -163,7 +158,7 @@ def _cast_round(
     code: Array,
 ) -> None:
     x, y, z = _axis(piece.R, 0), _axis(piece.R, 1), _axis(piece.R, 2)
-    away = _add(lens.eye, -1.0, vector(piece.center))
+    away = plus(lens.eye, -1.0, vector(piece.center))
     origin = dot(x, away), dot(y, away), dot(z, away)
     radius, half = piece.half[0], piece.half[1] if piece.kind == ROD else 0.0
     for row in range(2 * top, 2 * bottom):
@@ -184,8 +179,8 @@ def _draw_face(lens: Lens, piece: Any, face: int, depth: Array, code: Array) -> 
     k, side = face // 2, 1.0 if face % 2 else -1.0
     axis = _axis(piece.R, k)
     n = (side * axis[0], side * axis[1], side * axis[2])
-    center = _add(vector(piece.center), piece.half[k], n)
-    distance = dot(n, _add(center, -1.0, lens.eye))
+    center = plus(vector(piece.center), piece.half[k], n)
+    distance = dot(n, plus(center, -1.0, lens.eye))
     if distance > -1e-6:
         return
     # Inside of all four edges: the rays' linear functions a + b column + c row are positive
@@ -219,7 +214,7 @@ def _between(
     At depth t = 1 / f0 the point's coordinate along the axis is s + t (axis . ray), s = axis .
     (eye - centre): within means (half - s) f0 - axis . ray > 0 and (half + s) f0 + axis . ray > 0.
     """
-    s = dot(axis, _add(lens.eye, -1.0, center))
+    s = dot(axis, plus(lens.eye, -1.0, center))
     a, b, c = linear(lens, axis, 1.0)
     p, q = half - s, half + s
     return (p * a0 - a, p * b0 - b, p * c0 - c, q * a0 + a, q * b0 + b, q * c0 + c)
@@ -233,11 +228,11 @@ def normal_at(pieces: Pieces, face: int, p: Vector, d: Vector) -> Vector:
     """Unit normal at a world point of a face, met by a ray d; a block's edges look rounded."""
     piece = pieces.records[pieces.owners[face]]
     x, y, z = _axis(piece.R, 0), _axis(piece.R, 1), _axis(piece.R, 2)
-    a, b, c = into_axes(piece.R, _add(p, -1.0, vector(piece.center)))
+    a, b, c = into_body(piece.R, plus(p, -1.0, vector(piece.center)))
     if piece.kind == MESH:
         k = piece.first + face - piece.code
         a, b, c = triangle_normal(pieces.corners[k], pieces.normals[k], (a, b, c))
-        if piece.closed == 0 and dot(into_axes(piece.R, d), (a, b, c)) > 0.0:
+        if piece.closed == 0 and dot(into_body(piece.R, d), (a, b, c)) > 0.0:
             a, b, c = -a, -b, -c
     elif piece.kind == ROD:
         c = _beyond(c, piece.half[1])
@@ -246,8 +241,8 @@ def normal_at(pieces: Pieces, face: int, p: Vector, d: Vector) -> Vector:
         b = _beyond(b, piece.half[1] - piece.bevel)
         c = _beyond(c, piece.half[2] - piece.bevel)
     size = max(math.sqrt(a * a + b * b + c * c), 1e-12)
-    n = _add((0.0, 0.0, 0.0), a / size, x)
-    return _add(_add(n, b / size, y), c / size, z)
+    n = plus((0.0, 0.0, 0.0), a / size, x)
+    return plus(plus(n, b / size, y), c / size, z)
 
 
 @inlined

@@ -17,7 +17,6 @@ from dynenvs.envs.render.lens import (
     Directions,
     Lens,
     Vector,
-    dot,
     open_lens,
     ray,
 )
@@ -26,6 +25,7 @@ from dynenvs.envs.render.orbit import Camera
 from dynenvs.envs.render.pieces import MESH, Pieces
 from dynenvs.envs.render.shadow import SUN, Beams, Light, open_light, visibility
 from dynenvs.jit.compiled import entry, inlined, kernel
+from dynenvs.kinematics.triples import dot
 from dynenvs.memory.layout import Matrix
 
 Array = NDArray[Any]

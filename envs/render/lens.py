@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.jit.compiled import inlined
+from dynenvs.kinematics.triples import dot
 
 Vector = tuple[float, float, float]
 
@@ -35,12 +36,6 @@ class Lens(NamedTuple):
 def vector(v: Any) -> Vector:
     """Three numbers of an array."""
     return 1.0 * v[0], 1.0 * v[1], 1.0 * v[2]
-
-
-@inlined
-def dot(a: Vector, b: Vector) -> float:
-    """a . b"""
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 
 
 @inlined

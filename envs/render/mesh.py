@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.envs.render.lens import Lens, Vector, cut, dot, linear, seen_at, vector
+from dynenvs.envs.render.lens import Lens, Vector, cut, linear, seen_at, vector
 from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.triples import add, cross, dot, into_body, subtract
 from dynenvs.model.hulls import outward_triangles
 
 Array = NDArray[Any]
@@ -73,26 +74,6 @@ def lit_smoothly(points: Array, triangles: Array) -> tuple[Array, Array]:
     return corners, normals.reshape(-1, 3, 3)
 
 
-@inlined
-def _from(p: Any, eye: Vector) -> Vector:
-    return p[0] - eye[0], p[1] - eye[1], p[2] - eye[2]
-
-
-@inlined
-def _cross(a: Vector, b: Vector) -> Vector:
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-@inlined
-def into_axes(R: Array, v: Vector) -> Vector:
-    """A world vector in the axes that are the columns of R."""
-    return (
-        R[0, 0] * v[0] + R[1, 0] * v[1] + R[2, 0] * v[2],
-        R[0, 1] * v[0] + R[1, 1] * v[1] + R[2, 1] * v[2],
-        R[0, 2] * v[0] + R[1, 2] * v[1] + R[2, 2] * v[2],
-    )
-
-
 @kernel
 def draw_triangles(
     lens: Lens, piece: Any, corners: Array, near: float, same: float, depth: Array, code: Array
@@ -104,10 +85,10 @@ def draw_triangles(
     """
     R = piece.R
     own = Lens(
-        into_axes(R, _from(lens.eye, vector(piece.center))),
-        into_axes(R, lens.right),
-        into_axes(R, lens.up),
-        into_axes(R, lens.ahead),
+        into_body(R, subtract(lens.eye, vector(piece.center))),
+        into_body(R, lens.right),
+        into_body(R, lens.up),
+        into_body(R, lens.ahead),
         lens.focal,
         lens.pixel,
         lens.column,
@@ -115,9 +96,9 @@ def draw_triangles(
     )
     for k in range(piece.count):
         triangle = corners[piece.first + k]
-        a, b = _from(triangle[0], own.eye), _from(triangle[1], own.eye)
-        c = _from(triangle[2], own.eye)
-        n = _cross(a, b)
+        a, b = subtract(triangle[0], own.eye), subtract(triangle[1], own.eye)
+        c = subtract(triangle[2], own.eye)
+        n = cross(a, b)
         volume = dot(n, c)  # six times that of the pyramid to the eye
         if volume < -1e-15 or (volume > 1e-15 and piece.closed == 0):
             _fill(own, triangle, (a, b, c), volume, piece.code + k, near, same, depth, code)
@@ -154,8 +135,8 @@ def _fill(
     a to b if (a x b) . d has the sign of (a x b) . c, all seen from the eye.
     """
     a, b, c = ways
-    u, v = _cross(a, b), _cross(b, c)
-    w = _cross(c, a)
+    u, v = cross(a, b), cross(b, c)
+    w = cross(c, a)
     a1, b1, c1 = linear(lens, u, volume)
     a2, b2, c2 = linear(lens, v, volume)
     a3, b3, c3 = linear(lens, w, volume)
@@ -180,9 +161,9 @@ def _fill(
 @inlined
 def triangle_normal(corners: Array, normals: Array, p: Vector) -> Vector:
     """The normal at a point of one triangle, between those at its corners; not of unit length."""
-    a, b, c = _from(corners[0], p), _from(corners[1], p), _from(corners[2], p)
-    u, v, w = _cross(b, c), _cross(c, a), _cross(a, b)
-    n = (u[0] + v[0] + w[0], u[1] + v[1] + w[1], u[2] + v[2] + w[2])
+    a, b, c = subtract(corners[0], p), subtract(corners[1], p), subtract(corners[2], p)
+    u, v, w = cross(b, c), cross(c, a), cross(a, b)
+    n = add(add(u, v), w)
     x, y, z = max(dot(u, n), 0.0), max(dot(v, n), 0.0), max(dot(w, n), 0.0)
     return (
         x * normals[0, 0] + y * normals[1, 0] + z * normals[2, 0],

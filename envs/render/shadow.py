@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import ConvexHull
 
-from dynenvs.envs.render.lens import Vector, dot, vector
+from dynenvs.envs.render.lens import Vector, vector
 from dynenvs.envs.render.pieces import BLOCK, MESH, ROD, Pieces
 from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.triples import dot
 from dynenvs.memory.layout import Floats, Ints, Matrix
 from dynenvs.memory.records import record_type
 

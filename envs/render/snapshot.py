@@ -13,7 +13,7 @@ from dynenvs.memory.records import CONTACT, FAR, POSE
 from dynenvs.model.model import Model
 
 
-def poses(model: Model, q: Floats) -> NDArray[np.void]:
+def poses_at(model: Model, q: Floats) -> NDArray[np.void]:
     """Records POSE of every body at `q`, shape (nb,)."""
     records = np.zeros(int(model.header.nb), POSE)
     update_poses(open_model(model.packed), q, records)

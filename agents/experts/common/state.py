@@ -95,22 +95,9 @@ def angular_momentum(w: WorldView, base: Moving) -> None:
     better than the centre's own velocity, which the legs' swing disturbs.  Reads the mass matrix
     and the centre, writes `base.momentum`.
     """
-    x = y = z = bx = by = bz = 0.0  # of the base's rows: linear momentum and, in its axes, angular
-    for j in range(w.header[0].nv):
-        for k in range(ROOT):
-            part = (w.M[j, k] if j >= k else w.M[k, j]) * w.v[j]
-            if k == 0:
-                x += part
-            elif k == 1:
-                y += part
-            elif k == 2:
-                z += part
-            elif k == 3:
-                bx += part
-            elif k == 4:
-                by += part
-            else:
-                bz += part
+    # Of the base's rows: linear momentum and, in its axes, angular
+    x, y, z = mass_row(w, 0, w.v, 0.0), mass_row(w, 1, w.v, 0.0), mass_row(w, 2, w.v, 0.0)
+    bx, by, bz = mass_row(w, 3, w.v, 0.0), mass_row(w, 4, w.v, 0.0), mass_row(w, 5, w.v, 0.0)
     R, origin = w.pose[BASE].R, w.pose[BASE].p
     rx, ry = origin[0] - base.center[0], origin[1] - base.center[1]
     lx = R[0, 0] * bx + R[0, 1] * by + R[0, 2] * bz + ry * z - origin[2] * y
@@ -123,3 +110,12 @@ def angular_momentum(w: WorldView, base: Moving) -> None:
 def mass_entry(w: WorkView, j: int, k: int) -> float:
     """Entry (j, k) of the mass matrix, of which the lower triangle is stored."""
     return w.M[j, k] if j >= k else w.M[k, j]
+
+
+@inlined
+def mass_row(w: WorkView, j: int, v: Floats, start: float) -> float:
+    """start + row j of the mass matrix times v, shape (nv,)."""
+    total = start
+    for k in range(w.header[0].nv):
+        total += mass_entry(w, j, k) * v[k]
+    return total

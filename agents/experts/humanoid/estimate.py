@@ -40,6 +40,7 @@ from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.rotation import rotate
+from dynenvs.kinematics.triples import into_body
 from dynenvs.memory.layout import Floats, StateView, WorkView, WorldView
 from dynenvs.simd.elementary import cos, sin
 
@@ -174,9 +175,7 @@ def rest_on_feet(w: WorkView, g: Standing, clock: Clock, legs: Sequence[Leg], o:
         # What is upward of a foot with that pitch, in the pelvis' axes
         s, c = sin(one.roll[0]), cos(one.roll[0])
         a, b, d = c * F[0, 2] - s * F[0, 0], c * F[1, 2] - s * F[1, 0], c * F[2, 2] - s * F[2, 0]
-        ux = R[0, 0] * a + R[1, 0] * b + R[2, 0] * d
-        uy = R[0, 1] * a + R[1, 1] * b + R[2, 1] * d
-        uz = R[0, 2] * a + R[1, 2] * b + R[2, 2] * d
+        ux, uy, uz = into_body(R, (a, b, d))
         skew = ((ux - x) ** 2 + (uy - y) ** 2 + (uz - z) ** 2) / (g.skew * g.skew)
         sure = confidence(clock, one) * smooth_step(one.phase / SETTLING)
         one.flatness = 1.0 / (1.0 + skew)
@@ -193,9 +192,7 @@ def rest_on_feet(w: WorkView, g: Standing, clock: Clock, legs: Sequence[Leg], o:
         ax, ay, az = rotate(E, g.sole)
         ax, ay, az = ax + one.edge * E[0, 0], ay + one.edge * E[1, 0], az + one.edge * E[2, 0]
         ax, ay, az = ax + pose.p[0] - base[0], ay + pose.p[1] - base[1], az + pose.p[2] - base[2]
-        bx = R[0, 0] * ax + R[1, 0] * ay + R[2, 0] * az
-        by = R[0, 1] * ax + R[1, 1] * ay + R[2, 1] * az
-        bz = R[0, 2] * ax + R[1, 2] * ay + R[2, 2] * az
+        bx, by, bz = into_body(R, (ax, ay, az))
         total += one.trust
         height -= one.trust * (x * bx + y * by + z * bz)
     o[g.at_height], o[up], o[up + 1], o[up + 2] = height / total, x, y, z

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from dynenvs.agents.experts.common.state import BASE, mass_entry
+from dynenvs.agents.experts.common.state import BASE, mass_entry, mass_row
 from dynenvs.agents.experts.humanoid.records import (
     JOINTS,
     LEGS,
@@ -25,6 +25,8 @@ from dynenvs.agents.experts.humanoid.records import (
 from dynenvs.agents.experts.humanoid.torso import FIRST
 from dynenvs.envs.legged.records import ROOT
 from dynenvs.jit.compiled import inlined
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.kinematics.triples import cross, entries, plus, put_entries, subtract
 from dynenvs.memory.layout import Floats, WorkView
 
 TWIRL = 100.0  # of the torso about the vertical, to keep the feet's grip [rad/s^2]
@@ -40,11 +42,7 @@ def balance(
     push.moment about press.center.
     """
     R, base = w.pose[BASE].R, w.pose[BASE].p
-    rx, ry, rz = (
-        press.center[0] - base[0],
-        press.center[1] - base[1],
-        press.center[2] - base[2],
-    )
+    r = subtract(entries(press.center, 0), entries(base, 0))
     W = push.wrench  # for a, and what it gains with the acceleration forward and sideways
     for k in range(ROOT):
         W[0, k], W[1, k], W[2, k] = w.bias[k], 0.0, 0.0
@@ -58,11 +56,8 @@ def balance(
                 W[1, k] -= M * row[3]
                 W[2, k] -= M * row[4]
     for i in range(3):
-        x, y, z = W[i, 3], W[i, 4], W[i, 5]
-        fx, fy, fz = W[i, 0], W[i, 1], W[i, 2]
-        W[i, 3] = R[0, 0] * x + R[0, 1] * y + R[0, 2] * z - (ry * fz - rz * fy)
-        W[i, 4] = R[1, 0] * x + R[1, 1] * y + R[1, 2] * z - (rz * fx - rx * fz)
-        W[i, 5] = R[2, 0] * x + R[2, 1] * y + R[2, 2] * z - (rx * fy - ry * fx)
+        moment = subtract(rotate(R, entries(W[i], 3)), cross(r, entries(W[i], 0)))
+        put_entries(W[i], 3, moment)
     determinant = W[1, 3] * W[2, 4] - W[2, 3] * W[1, 4]
     ax = ay = 0.0
     if abs(determinant) > 1e-9:
@@ -125,20 +120,13 @@ def _keep_friction(friction: float, legs: Sequence[Leg], push: Push) -> None:
 def _turn_torso(w: WorkView, press: Pressure, push: Push, a: Floats, moment: float) -> None:
     """Have the torso's yaw give the moment about the vertical."""
     R, base = w.pose[BASE].R, w.pose[BASE].p
-    rx, ry, rz = (
-        press.center[0] - base[0],
-        press.center[1] - base[1],
-        press.center[2] - base[2],
-    )
-    fx, fy, fz = mass_entry(w, FIRST, 0), mass_entry(w, FIRST, 1), mass_entry(w, FIRST, 2)
-    x, y, z = mass_entry(w, FIRST, 3), mass_entry(w, FIRST, 4), mass_entry(w, FIRST, 5)
-    mx = R[0, 0] * x + R[0, 1] * y + R[0, 2] * z - (ry * fz - rz * fy)
-    my = R[1, 0] * x + R[1, 1] * y + R[1, 2] * z - (rz * fx - rx * fz)
-    mz = R[2, 0] * x + R[2, 1] * y + R[2, 2] * z - (rx * fy - ry * fx)
+    r = subtract(entries(press.center, 0), entries(base, 0))
+    f = mass_entry(w, FIRST, 0), mass_entry(w, FIRST, 1), mass_entry(w, FIRST, 2)
+    m = mass_entry(w, FIRST, 3), mass_entry(w, FIRST, 4), mass_entry(w, FIRST, 5)
+    mx, my, mz = subtract(rotate(R, m), cross(r, f))
     turn = min(max(-moment / max(mz, 0.05), -TWIRL), TWIRL)
     a[FIRST] += turn
-    push.force[0], push.force[1] = push.force[0] + turn * fx, push.force[1] + turn * fy
-    push.force[2] += turn * fz
+    put_entries(push.force, 0, plus(entries(push.force, 0), turn, f))
     push.moment[0], push.moment[1] = push.moment[0] + turn * mx, push.moment[1] + turn * my
     push.moment[2] -= moment
 
@@ -146,12 +134,8 @@ def _turn_torso(w: WorkView, press: Pressure, push: Push, a: Floats, moment: flo
 @inlined
 def find_torques(w: WorkView, press: Pressure, push: Push, legs: Sequence[Leg], a: Floats) -> None:
     """tau = M_a a + h_a - J^T (forces of the feet) into `w.tau`."""
-    nv = w.header[0].nv
-    for j in range(ROOT, nv):
-        total = w.bias[j]
-        for i in range(nv):
-            total += mass_entry(w, j, i) * a[i]
-        w.tau[j] = total
+    for j in range(ROOT, w.header[0].nv):
+        w.tau[j] = mass_row(w, j, a, w.bias[j])
     for leg in range(LEGS):
         one = legs[leg]
         if one.share > 0.0:

@@ -22,6 +22,7 @@ from dynenvs.agents.experts.humanoid.records import (
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.rotation import rotate
+from dynenvs.kinematics.triples import add, add_cross, entries, put_entries
 from dynenvs.memory.layout import Floats, Ints, ModelView, StateView, WorkView, WorldView
 from dynenvs.simd.elementary import atan2
 
@@ -62,11 +63,9 @@ def find_soles(w: WorldView, g: Soles, pelvis: Pelvis, legs: Sequence[Leg]) -> N
         find_tilt(one)
         r, u = one.arm, one.velocity
         r[0], r[1], r[2] = x - base[0], y - base[1], z - base[2]
-        o = pelvis.turning
-        u[0], u[1], u[2] = o[0], o[1], o[2]
-        u[3] = pelvis.speed[0] + o[1] * r[2] - o[2] * r[1]
-        u[4] = pelvis.speed[1] + o[2] * r[0] - o[0] * r[2]
-        u[5] = pelvis.speed[2] + o[0] * r[1] - o[1] * r[0]
+        o = entries(pelvis.turning, 0)
+        put_entries(u, 0, o)
+        put_entries(u, 3, add_cross(entries(pelvis.speed, 0), o, entries(r, 0)))
         J = one.jacobian
         for k in range(JOINTS):
             body = w.dofs[one.first + k].body
@@ -94,17 +93,13 @@ def find_drifts(w: WorkView, legs: Sequence[Leg]) -> None:
     gravity = w.header[0].gravity
     for leg in range(LEGS):
         one = legs[leg]
-        a, v, r = w.body[one.body].a, w.body[one.body].v, one.arm
-        out = one.drift
-        for k in range(3):
-            out[k] = a[k]
+        a, v, r = w.body[one.body].a, w.body[one.body].v, entries(one.arm, 0)
+        turning, spin = entries(a, 0), entries(v, 0)
         # A material point's acceleration, from the spatial one at the pelvis
-        x = v[3] + v[1] * r[2] - v[2] * r[1]
-        y = v[4] + v[2] * r[0] - v[0] * r[2]
-        z = v[5] + v[0] * r[1] - v[1] * r[0]
-        out[3] = a[3] + gravity[0] + a[1] * r[2] - a[2] * r[1] + v[1] * z - v[2] * y
-        out[4] = a[4] + gravity[1] + a[2] * r[0] - a[0] * r[2] + v[2] * x - v[0] * z
-        out[5] = a[5] + gravity[2] + a[0] * r[1] - a[1] * r[0] + v[0] * y - v[1] * x
+        speed = add_cross(entries(v, 3), spin, r)
+        falls = add(entries(a, 3), entries(gravity, 0))
+        put_entries(one.drift, 0, turning)
+        put_entries(one.drift, 3, add_cross(add_cross(falls, turning, r), spin, speed))
 
 
 @inlined
@@ -113,14 +108,12 @@ def bend_legs(w: StateView, g: Swing, wanted: Wanted, legs: Sequence[Leg], a: Fl
 
     A leg that is nearly straight cannot lift its foot by way of the Jacobian: its knee bends.
     """
-    base, alpha = wanted.a, wanted.alpha
+    base, alpha = entries(wanted.a, 0), entries(wanted.alpha, 0)
     for leg in range(LEGS):
         one = legs[leg]
-        r, t = one.arm, one.twist
-        t[0], t[1], t[2] = alpha[0], alpha[1], alpha[2]
-        t[3] = base[0] + alpha[1] * r[2] - alpha[2] * r[1]
-        t[4] = base[1] + alpha[2] * r[0] - alpha[0] * r[2]
-        t[5] = base[2] + alpha[0] * r[1] - alpha[1] * r[0]
+        t = one.twist
+        put_entries(t, 0, alpha)
+        put_entries(t, 3, add_cross(base, alpha, entries(one.arm, 0)))
         for k in range(TWIST):
             t[k] = min(max(one.goal[k], -g.most_swing[k]), g.most_swing[k]) - one.drift[k] - t[k]
         knee = one.first + KNEE

@@ -28,7 +28,6 @@ from dynenvs.agents.experts.humanoid.records import (
     Gait,
     Ground,
     Leg,
-    Memo,
     Pelvis,
     Pressure,
     Stance,
@@ -41,7 +40,6 @@ from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats
 from dynenvs.simd.elementary import cos, exp, sin
 
-WAIT, WAIT_FROM = 0.1, 0.05  # share by which a clock that is ahead runs slower; cycles of that
 LEAST_DUTY = 0.52  # the feet hand over the load while both are down
 EARLY = 0.25  # last part of a swing in which a foot that touches has come down
 SURE = 0.12  # of the cycle after which a foot that is due to carry is taken to
@@ -83,16 +81,6 @@ def keep_time(g: Gait, clock: Clock, legs: Sequence[Stance]) -> None:
         clock.main = 1 - clock.main
         clock.side = -clock.side
         clock.since, clock.left = clock.step, 0.0
-
-
-@inlined
-def choose_pace(g: Gait, clock: Clock, stride: Stride, old: Memo, new: Memo) -> None:
-    """Whose next foothold is far from a steady gait's steps quicker; later the clock waits."""
-    rate = g.quicker[2] * smooth_step((stride.moved - g.quicker[0]) / (g.quicker[1] - g.quicker[0]))
-    new.ahead = old.ahead + g.period * clock.frequency * clock.faster / (1.0 + clock.faster)
-    new.ahead -= math.floor(new.ahead + 0.5)
-    lead = min(max(new.ahead / WAIT_FROM, -1.0), 1.0)
-    new.faster = rate - WAIT * lead if rate < WAIT else rate
 
 
 @inlined

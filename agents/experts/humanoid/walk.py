@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from dynenvs.agents.experts.common.memory import open_memory
-from dynenvs.agents.experts.common.motion import put_actions
+from dynenvs.agents.experts.common.motion import keep_pace, put_actions
 from dynenvs.agents.experts.common.state import (
     BASE,
     angular_momentum,
@@ -40,7 +40,6 @@ from dynenvs.agents.experts.humanoid.forces import balance, find_torques, limit_
 from dynenvs.agents.experts.humanoid.legs import bend_legs, find_drifts, find_legs, find_soles
 from dynenvs.agents.experts.humanoid.plan import (
     carry_base,
-    choose_pace,
     keep_time,
     place_pressure,
     plan_step,
@@ -71,6 +70,8 @@ from dynenvs.jit.compiled import entry, inlined
 from dynenvs.jit.views import raw, vector
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.kinematics.triples import entries, put_entries
 from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, Records, WorldView
 from dynenvs.simulation.progress import claim, leave
 
@@ -110,7 +111,8 @@ def act(
         _look_ahead(w, g, ground, pelvis, legs)
         # Where feet go, and where under the soles the ground is to push
         plan_step(g, clock, pelvis, legs, stride)
-        choose_pace(g, clock, stride, old, new)
+        passed = g.period * clock.frequency
+        new.ahead, new.faster = keep_pace(g.quicker, stride.moved, passed, old.ahead, clock.faster)
         choose_roll(g, clock, known, stride, old, new)
         if g.scan_x > 0:
             choose_foothold(g, o, clock, ground, legs, stride, old, new)
@@ -198,9 +200,8 @@ def _find_base(w: WorldView, ground: Ground, pelvis: Pelvis) -> None:
     """Height, velocity and turning of the base, world axes."""
     R = w.pose[BASE].R
     pelvis.height = w.q[2] - ground.rise[0] * w.q[0] - ground.rise[1] * w.q[1]
-    for k in range(3):
-        pelvis.speed[k] = w.v[k]
-        pelvis.turning[k] = R[k, 0] * w.v[3] + R[k, 1] * w.v[4] + R[k, 2] * w.v[5]
+    put_entries(pelvis.speed, 0, entries(w.v, 0))
+    put_entries(pelvis.turning, 0, rotate(R, entries(w.v, 3)))
 
 
 @inlined

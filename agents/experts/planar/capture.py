@@ -19,7 +19,8 @@ from collections.abc import Sequence
 
 from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.common.memory import Common
-from dynenvs.agents.experts.common.state import mass_entry
+from dynenvs.agents.experts.common.motion import keep_pace
+from dynenvs.agents.experts.common.state import mass_row
 from dynenvs.agents.experts.planar.records import (
     Balance,
     Clock,
@@ -34,7 +35,6 @@ from dynenvs.memory.layout import WorldView
 from dynenvs.simd.elementary import cosh, exp, sinh
 
 LEAST_HEIGHT = 0.2  # of the centre of mass [m]
-WAIT, WAIT_FROM = 0.1, 0.05  # share by which a clock that is ahead runs slower; cycles of that
 LEAST_FREE = 0.05  # share of the load that is moved along soles, at least
 GATHERING = 0.25  # speed above the present one that steps are planned for, to the command [m/s]
 
@@ -44,11 +44,7 @@ def find_capture(w: WorldView, g: Common, step: Step) -> None:
     """The capture point, ahead of the hip, and the pendulum's speed; needs the mass matrix."""
     whole = w.body[1]
     center, height = whole.hc[0] / whole.mc - w.q[0], max(whole.hc[2] / whole.mc, LEAST_HEIGHT)
-    x = z = turn = 0.0
-    for j in range(w.header[0].nv):
-        x += mass_entry(w, j, 0) * w.v[j]
-        z += mass_entry(w, j, 1) * w.v[j]
-        turn += mass_entry(w, j, ROOT) * w.v[j]
+    x, z, turn = mass_row(w, 0, w.v, 0.0), mass_row(w, 1, w.v, 0.0), mass_row(w, ROOT, w.v, 0.0)
     step.omega = math.sqrt(g.gravity / height)
     step.drift = (turn + w.q[1] * x + center * z) / (whole.mc * height)
     step.capture = center + step.drift / step.omega
@@ -94,21 +90,9 @@ def plan_step(g: Balance, legs: Sequence[Leg], clock: Clock, step: Step) -> None
     step.foothold = one.ankle + min(max(move, -g.longest_step), g.longest_step)
     step.way = max(abs(length), abs(step.foothold - one.ankle))
     moved = abs(move - min(max(move, 0.0), length))
-    _choose_pace(g, moved, clock)
-
-
-@inlined
-def _choose_pace(g: Balance, moved: float, clock: Clock) -> None:
-    """Whose next foothold is far from a steady gait's steps quicker; later the clock waits.
-
-    moved: how far [m]; who is just slower than commanded has time.
-    """
-    low, high, most = g.quicker[0], g.quicker[1], g.quicker[2]
-    clock.ahead += g.period * clock.rate * clock.faster / (1.0 + clock.faster)
-    clock.ahead -= math.floor(clock.ahead + 0.5)
-    clock.faster = most * smooth_step((moved - low) / (high - low))
-    if clock.faster < WAIT:
-        clock.faster -= WAIT * min(max(clock.ahead / WAIT_FROM, -1.0), 1.0)
+    # Who is just slower than commanded has time
+    passed = g.period * clock.rate
+    clock.ahead, clock.faster = keep_pace(g.quicker, moved, passed, clock.ahead, clock.faster)
 
 
 @inlined

@@ -19,7 +19,7 @@ from typing import Annotated
 from dynenvs.agents.experts.common.curves import smooth_step
 from dynenvs.agents.experts.common.memory import open_memory
 from dynenvs.agents.experts.common.motion import put_actions
-from dynenvs.agents.experts.common.state import mass_entry
+from dynenvs.agents.experts.common.state import mass_entry, mass_row
 from dynenvs.agents.experts.planar.capture import find_capture, plan_step, press_soles
 from dynenvs.agents.experts.planar.estimate import read_observation, stand_on_feet
 from dynenvs.agents.experts.planar.gait import decide_stance, hip_height
@@ -275,10 +275,7 @@ def _mind_stops(w: StateView, at: int, a: Floats) -> None:
 def _ask_ground(w: WorkView, g: Body, a: Floats, load: Load) -> None:
     """What the ground is to give: the root's rows of M a + h."""
     for r in range(g.root):
-        total = w.bias[r]
-        for j in range(w.header[0].nv):
-            total += mass_entry(w, j, r) * a[j]
-        load.force[r] = total
+        load.force[r] = mass_row(w, r, a, w.bias[r])
 
 
 @inlined
@@ -319,12 +316,8 @@ def _yield_trunk(g: Carriage, load: Load, wanted: Wanted) -> None:
 @inlined
 def _set_torques(w: WorkView, g: Body, legs: Sequence[Leg], a: Floats) -> None:
     """tau = M a + h - J^T f, into `w.tau`."""
-    nv = w.header[0].nv
-    for i in range(g.root, nv):
-        total = w.bias[i]
-        for j in range(nv):
-            total += mass_entry(w, i, j) * a[j]
-        w.tau[i] = total
+    for i in range(g.root, w.header[0].nv):
+        w.tau[i] = mass_row(w, i, a, w.bias[i])
     for leg in range(g.legs):
         one, at = legs[leg], g.root + JOINTS * leg
         hip, knee, ankle = joint_torques(one, one.force[0], one.force[1])

@@ -21,9 +21,10 @@ from dynenvs.agents.experts.common.scan import see_ground
 from dynenvs.agents.experts.quadruped.expert import TrottingController
 from dynenvs.agents.experts.quadruped.parameters import GROWTH, quadruped_trot
 from dynenvs.agents.experts.quadruped.records import JOINTS, LEGS
-from dynenvs.envs.legged.anatomy import anatomy_of, poses_at
+from dynenvs.envs.legged.anatomy import anatomy_of
 from dynenvs.envs.legged.any_legged import AnyLeggedTask
 from dynenvs.envs.legged.records import ROOT
+from dynenvs.envs.render.snapshot import poses_at
 from dynenvs.envs.robots.quadruped import STANDING_HEIGHT
 from dynenvs.memory.layout import Floats
 from dynenvs.model.builder import ModelBuilder

@@ -14,6 +14,7 @@ from dynenvs.agents.experts.quadruped.records import JOINTS, LEGS, Leg
 from dynenvs.envs.legged.records import ROOT, TURN
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.rotation import rotate, rotate_quaternion
+from dynenvs.kinematics.triples import add_cross, entries
 from dynenvs.memory.layout import WorldView
 
 HEIGHT, TILT = 0.01, 0.03  # standard deviations, observed: of the base's height [m] and tilt [rad]
@@ -65,16 +66,11 @@ def stand_on_feet(w: WorldView, legs: Sequence[Leg]) -> bool:
 @inlined
 def rest_feet(w: WorldView, legs: Sequence[Leg]) -> None:
     """Joint velocities with which standing feet do not move, for the base's.  Needs `reach`."""
-    R = w.pose[BASE].R
-    wx = R[0, 0] * w.v[3] + R[0, 1] * w.v[4] + R[0, 2] * w.v[5]
-    wy = R[1, 0] * w.v[3] + R[1, 1] * w.v[4] + R[1, 2] * w.v[5]
-    wz = R[2, 0] * w.v[3] + R[2, 1] * w.v[4] + R[2, 2] * w.v[5]
+    turning = rotate(w.pose[BASE].R, entries(w.v, 3))
     for leg in range(LEGS):
         one = legs[leg]
-        r, J, at = one.arm, one.jacobian, ROOT + JOINTS * leg
-        x = w.v[0] + wy * r[2] - wz * r[1]
-        y = w.v[1] + wz * r[0] - wx * r[2]
-        z = w.v[2] + wx * r[1] - wy * r[0]
+        J, at = one.jacobian, ROOT + JOINTS * leg
+        x, y, z = add_cross(entries(w.v, 0), turning, entries(one.arm, 0))
         if one.rests:
             for k in range(JOINTS):
                 row = one.inverse[k]

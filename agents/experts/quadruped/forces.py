@@ -29,6 +29,7 @@ from dynenvs.agents.experts.common.state import BASE, mass_entry
 from dynenvs.agents.experts.quadruped.records import JOINTS, LEGS, Dual, Forces, Leg, Load, Wanted
 from dynenvs.envs.legged.records import ROOT
 from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.triples import cross, entries, put_entries
 from dynenvs.lcp.dense import factorise_symmetric, substitute_symmetric
 from dynenvs.memory.layout import Floats, StateView, WorldView
 
@@ -114,14 +115,11 @@ def _set_up(w: WorldView, g: Forces, wanted: Wanted, legs: Sequence[Leg], d: Dua
 @kernel
 def _bend_leg(w: StateView, g: Common, R: Floats, one: Leg, leg: int) -> None:
     """Of a foot A, and its joints' accelerations: with the base's zero, and what those give."""
-    r, A, at = one.arm, one.effect, ROOT + JOINTS * leg
+    r, A, at = entries(one.arm, 0), one.effect, ROOT + JOINTS * leg
     for k in range(3):
         for j in range(3):
             A[k, j] = 1.0 if j == k else 0.0
-        ex, ey, ez = R[0, k], R[1, k], R[2, k]
-        A[3 + k, 0] = ey * r[2] - ez * r[1]
-        A[3 + k, 1] = ez * r[0] - ex * r[2]
-        A[3 + k, 2] = ex * r[1] - ey * r[0]
+        put_entries(A[3 + k], 0, cross((R[0, k], R[1, k], R[2, k]), r))
     for k in range(JOINTS):
         one.rates[k] = -w.v[at + k] / g.period
         for j in range(3):

@@ -19,11 +19,9 @@ from dynenvs.agents.experts.quadruped.records import (
     Carriage,
     Clock,
     Footsteps,
-    Gait,
     Ground,
     Leg,
     Load,
-    Memo,
     Reserve,
     Stride,
     Wanted,
@@ -31,8 +29,6 @@ from dynenvs.agents.experts.quadruped.records import (
 from dynenvs.jit.compiled import inlined
 from dynenvs.memory.layout import Floats
 from dynenvs.simd.elementary import cos, cosh, exp, sin, sinh
-
-WAIT, WAIT_FROM = 0.1, 0.05  # share by which a clock that is ahead runs slower; cycles of that
 
 
 @inlined
@@ -116,16 +112,6 @@ def choose_friction(g: Reserve, clock: Clock, base: Base, legs: Sequence[Leg], l
     need = max(need, far)
     load.friction = g.friction + need * (g.grip - g.friction)
     return wrong
-
-
-@inlined
-def choose_pace(g: Gait, clock: Clock, wrong: float, new: Memo) -> None:
-    """Who is in need steps quicker, by a speed that is wrong [m/s]; later the clock waits."""
-    rate = g.quicker[2] * smooth_step((wrong - g.quicker[0]) / (g.quicker[1] - g.quicker[0]))
-    new.ahead = clock.ahead + g.period * clock.frequency * clock.faster / (1.0 + clock.faster)
-    new.ahead -= math.floor(new.ahead + 0.5)
-    lead = min(max(new.ahead / WAIT_FROM, -1.0), 1.0)
-    new.faster = rate - WAIT * lead if rate < WAIT else rate
 
 
 @inlined

@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Annotated
 
 from dynenvs.agents.experts.common.memory import open_memory
-from dynenvs.agents.experts.common.motion import put_actions
+from dynenvs.agents.experts.common.motion import keep_pace, put_actions
 from dynenvs.agents.experts.common.scan import fit_plane
 from dynenvs.agents.experts.common.state import (
     BASE,
@@ -36,7 +36,6 @@ from dynenvs.agents.experts.quadruped.memory import level, recall, remember, rem
 from dynenvs.agents.experts.quadruped.plan import (
     carry_base,
     choose_friction,
-    choose_pace,
     plan_step,
 )
 from dynenvs.agents.experts.quadruped.records import (
@@ -108,7 +107,8 @@ def act(
         # How the base is to move, and where feet go
         carry_base(g, clock, ground, base, load, w.pose[BASE].R, stride, wanted)
         wrong = choose_friction(g, clock, base, legs, load)
-        choose_pace(g, clock, wrong, new)
+        passed = g.period * clock.frequency
+        new.ahead, new.faster = keep_pace(g.quicker, wrong, passed, clock.ahead, clock.faster)
         plan_step(g, clock, base, legs, stride)
         set_places(g, clock, stride, legs)
         if g.scan_x > 0:

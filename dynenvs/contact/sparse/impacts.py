@@ -18,7 +18,12 @@ from dynenvs.contact.sparse.problem import (
     row_velocity,
     set_speed,
 )
-from dynenvs.contact.sparse.proximal import copy_impulses, respond, update_velocities
+from dynenvs.contact.sparse.proximal import (
+    copy_impulses,
+    copy_velocities,
+    respond,
+    update_velocities,
+)
 from dynenvs.contact.sparse.solve import pose_islands
 from dynenvs.contact.sparse.sweeps import add_response
 from dynenvs.contact.sparse.weights import align_with_slip
@@ -140,7 +145,7 @@ def collide_island(w: WorldView, index: int, dt: float, slowest: float, share: f
     scene = w.scene
     island = scene.islands[index]
     # The law's impulses from the velocities before
-    _copy_velocities(scene, island, scene.free, scene.before)
+    copy_velocities(scene, island, scene.free, scene.before)
     if w.header[0].restitution == POISSON:
         status = _by_impulses(w, scene, index, dt, share)
     else:
@@ -155,9 +160,9 @@ def collide_island(w: WorldView, index: int, dt: float, slowest: float, share: f
             _restrain(scene, island)
     # All as it was, or the new velocities and the impulses' totals
     if status == FAILED:
-        _copy_velocities(scene, island, scene.before, scene.free)
+        copy_velocities(scene, island, scene.before, scene.free)
         return FAILED
-    _copy_velocities(scene, island, scene.v, scene.free)
+    copy_velocities(scene, island, scene.v, scene.free)
     _add_totals(w, scene, island)
     w.status[0].solves += 1
     if status == DEGRADED:
@@ -195,7 +200,7 @@ def _by_impulses(w: WorldView, scene: SparseView, index: int, dt: float, share: 
     if status == FAILED:
         return FAILED
     copy_impulses(scene, island, scene.p, scene.inelastic)
-    _copy_velocities(scene, island, scene.v, scene.free)
+    copy_velocities(scene, island, scene.v, scene.free)
     # From there on, with the compression impulses given already
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
@@ -214,7 +219,7 @@ def _by_impulses(w: WorldView, scene: SparseView, index: int, dt: float, share: 
             if m >= 0:
                 scene.p[m, r] += scene.inelastic[m, r]
     # The velocities before the impact: the guard compares with these
-    _copy_velocities(scene, island, scene.before, scene.free)
+    copy_velocities(scene, island, scene.before, scene.free)
     return status
 
 
@@ -343,14 +348,6 @@ def _go_part(scene: SparseView, index: int, part: float) -> None:
         scene.p[index, r] = scene.inelastic[index, r] + part * (
             scene.p[index, r] - scene.inelastic[index, r]
         )
-
-
-@inlined
-def _copy_velocities(scene: SparseView, island: Any, source: Floats, target: Floats) -> None:
-    for k in range(island.first_tree, island.first_tree + island.trees):
-        tree = scene.trees[scene.trees_of[k]]
-        for j in range(tree.first, tree.first + tree.nv):
-            target[j] = source[j]
 
 
 @inlined

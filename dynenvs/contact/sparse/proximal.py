@@ -120,13 +120,19 @@ def copy_impulses(scene: SparseView, island: Any, source: Floats, target: Floats
 
 
 @inlined
-def respond(scene: SparseView, island: Any, impulses: Floats, v: Floats) -> None:
-    """v = v_free + M^-1 J^T impulses of the island's trees."""
-    # Free motion, then what each impulse adds
+def copy_velocities(scene: SparseView, island: Any, source: Floats, target: Floats) -> None:
+    """Of the island's trees."""
     for k in range(island.first_tree, island.first_tree + island.trees):
         tree = scene.trees[scene.trees_of[k]]
         for j in range(tree.first, tree.first + tree.nv):
-            v[j] = scene.free[j]
+            target[j] = source[j]
+
+
+@inlined
+def respond(scene: SparseView, island: Any, impulses: Floats, v: Floats) -> None:
+    """v = v_free + M^-1 J^T impulses of the island's trees."""
+    # Free motion, then what each impulse adds
+    copy_velocities(scene, island, scene.free, v)
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         for r in range(scene.constraints[i].rows):

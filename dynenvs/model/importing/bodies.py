@@ -19,7 +19,7 @@ from dynenvs.model.annotations import NO_END
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.importing.compiled import Source, any_of, disabled, names, rotation
 from dynenvs.model.importing.losses import Losses
-from dynenvs.model.parts import Joint
+from dynenvs.model.parts import Joint, rotation_about
 
 FREE, BALL, SLIDE, HINGE = range(4)
 ENDLESS = 1e9  # no joint gets so far [rad, m]
@@ -127,7 +127,7 @@ def _joint(
     # MuJoCo counts from qpos0: the pose there is that of the frames
     zero = float(mj_model.qpos0[mj_model.jnt_qposadr[joint]])
     if kind == HINGE and zero:
-        turn = turn @ _turn(axis, -zero)
+        turn = turn @ rotation_about(axis, -zero)
     if kind == SLIDE and zero:
         at = at - zero * (turn @ axis)
     if kind in (HINGE, SLIDE):
@@ -162,13 +162,6 @@ def _spring_reference(mj_model: Any, joint: int) -> float | list[float]:
     sine = math.hypot(*xyz)
     scale = 2.0 * math.atan2(sine, abs(w)) / sine if sine > 0.0 else 0.0
     return [*place, *(sign * scale * x for x in xyz)]
-
-
-def _turn(axis: Floats, angle: float) -> Floats:
-    """Rotation by an angle about a unit axis (Rodrigues' formula)."""
-    x, y, z = axis
-    K = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    return np.asarray(np.eye(3) + math.sin(angle) * K + (1 - math.cos(angle)) * K @ K)
 
 
 def _add_last(
