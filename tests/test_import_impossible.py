@@ -104,6 +104,12 @@ def test_a_visual_that_is_flat() -> None:
     assert np.ptp(np.asarray(visual.points)[:, 2]) < 1e-4
 
 
+def test_a_visual_of_absurd_length() -> None:
+    text = urdf().replace("<collision>", f"<visual>{FLAT}</visual><collision>")
+    with pytest.raises(ModelError, match=r"only seen has sizes .*: too different to draw"):
+        dynenvs.load(text.replace("1e-300", "1e300"))
+
+
 def test_more_links_than_can_be_read() -> None:
     """MuJoCo takes time with their square: 20,000 did not end in 100 s."""
     links = "".join(f'<link name="l{i}"/>' for i in range(20_000))

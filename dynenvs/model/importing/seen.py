@@ -24,6 +24,7 @@ from dynenvs.model.importing.shapes import (
     geoms_that_touch,
     rgba_of,
 )
+from dynenvs.model.parts import ModelError
 
 MOST_TRIANGLES = 2000  # of a body ...
 MOST_IN_ALL = 20_000  # ... and of a file
@@ -137,10 +138,18 @@ def _surface(mj_model: Any, geom: int, offset: Any) -> Surface:
 
 def _round(mj_model: Any, geom: int) -> Surface:
     """A cylinder or an ellipsoid in its own axes, none thinner than points are kept to."""
+    from scipy.spatial import QhullError
+
     assert mj_model.geom_type[geom] in (CYLINDER, ELLIPSOID)
     size = np.maximum(mj_model.geom_size[geom], 10.0**-DIGITS)
     if mj_model.geom_type[geom] == ELLIPSOID:
         points, _ = ellipsoid(size, CORNERS)
     else:
         points = prism(float(size[0]), float(size[1]), CORNERS // 2)
-    return points, outward_triangles(points)
+    try:
+        return points, outward_triangles(points)
+    except QhullError:
+        given = ", ".join(f"{value:g}" for value in size)
+        raise ModelError(
+            f"a cylinder or ellipsoid that is only seen has sizes {given} m: too different to draw"
+        ) from None
