@@ -345,11 +345,15 @@ def _short_warnings(name: str) -> Iterator[None]:
     usual, package = warnings.formatwarning, Path(dynenvs.__file__).parent
 
     def told(
-        message: Warning | str, category: type[Warning], file: str, number: int, line: Any = None
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        line: str | None = None,
     ) -> str:
-        if Path(file).is_relative_to(package):
+        if Path(filename).is_relative_to(package):
             return f"{name}: {message}\n"
-        return usual(message, category, file, number, line)
+        return usual(message, category, filename, lineno, line)
 
     warnings.formatwarning = told
     try:

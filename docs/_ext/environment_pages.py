@@ -15,7 +15,7 @@ from dynenvs.agents.evaluation.episode import make
 from dynenvs.agents.names import short_name
 from dynenvs.registration import ENVIRONMENTS
 
-FILM_WIDTH = "26rem"
+FILM_WIDTH = "22rem"
 STEPS = 300  # control steps of the episode that a page shows
 TOLD = {  # what walkers are told there, as for `dynenvs view --command`
     "planar-humanoid": (0.8,),
