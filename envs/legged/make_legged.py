@@ -48,7 +48,8 @@ def make_legged(
         source = os.fspath(source)
         if not source.lstrip().startswith("<"):
             name = name or _name(Path(source).stem)
-            source = str(Path(source).absolute())  # as the environments load it: once for all
+            if Path(source).exists():  # what is missing is told as it was named
+                source = str(Path(source).absolute())  # as environments load it: once for all
     AnyLeggedTask(source=source, **options)  # tells what is wrong now, not when it is made
     if name is None:
         raise ValueError("name: a robot that comes without a file needs one, such as 'MyRobot-v0'")
