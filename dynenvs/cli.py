@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
-from contextlib import suppress
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,6 +26,7 @@ from dynenvs.agents.evaluation.options import parse_options
 from dynenvs.agents.interrupt import stopped_by_ctrl_c
 from dynenvs.agents.learn import commands as learn
 from dynenvs.agents.names import (
+    POLICY_FILES,
     default_agent,
     environment_id,
     is_dataset,
@@ -301,7 +305,7 @@ def run_app(app: typer.Typer, name: str) -> None:
     """Run a command line and exit; an error is a line that begins with `name`, and exit code 2."""
     print_anything()
     try:
-        with stopped_by_ctrl_c():
+        with stopped_by_ctrl_c(), _short_warnings(name):
             code = app(standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
@@ -316,9 +320,46 @@ def run_app(app: typer.Typer, name: str) -> None:
         say = getattr(error, "format_message", None)
         if say is None:
             raise
-        _complain(f"{name}: {' '.join(shown(str(say())).split())}")
+        words = shown(str(say()) + _usage(error))
+        _complain(f"{name}: {' '.join(words.split())}")
         sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _usage(error: Exception) -> str:
+    """What to say besides where words are missing, or there are too many: how the command goes."""
+    context = getattr(error, "ctx", None)
+    if context is None or type(error).__name__ not in ("UsageError", "MissingParameter"):
+        return ""
+    takes_agents = any("--agent" in parameter.opts for parameter in context.command.params)
+    words = re.split(r"[\s()]+", str(error))
+    policies = [word for word in words if Path(word).suffix in POLICY_FILES]
+    if takes_agents and policies:
+        return f"; a policy's file follows --agent: --agent {policies[0]}"
+    return f" {context.get_usage()}"
+
+
+@contextmanager
+def _short_warnings(name: str) -> Iterator[None]:
+    """Warnings of this package are lines that begin with `name`, without a line of code."""
+    usual, package = warnings.formatwarning, Path(dynenvs.__file__).parent
+
+    def told(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        line: str | None = None,
+    ) -> str:
+        if Path(filename).is_relative_to(package):
+            return f"{name}: {message}\n"
+        return usual(message, category, filename, lineno, line)
+
+    warnings.formatwarning = told
+    try:
+        yield
+    finally:
+        warnings.formatwarning = usual
 
 
 def _complain(line: str) -> None:

@@ -19,7 +19,8 @@ def fits(table: Table, console: Console) -> bool:
 def print_listed(console: Console, head: str, parts: Sequence[str]) -> None:
     """A line, and below it parts that stay whole, as many in a line as there is room for."""
     whole = "; ".join(part.replace(" ", "\N{NO-BREAK SPACE}") for part in parts)
-    lines = textwrap.wrap(whole, console.width, initial_indent="    ", subsequent_indent="    ")
+    wrapper = textwrap.TextWrapper(console.width, "    ", "    ", break_on_hyphens=False)
+    lines = wrapper.wrap(whole)
     for line in [*textwrap.wrap(head, console.width, subsequent_indent="  "), *lines]:
         text = line.replace("\N{NO-BREAK SPACE}", " ")
         console.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -56,6 +56,22 @@ def quadruped(size: float = 1.0, *, axes: tuple[int, ...] = (1, -1, -1, 1), root
     </body></worldbody><actuator>{motors}</actuator></mujoco>"""
 
 
+def test_a_file_is_read_and_its_losses_are_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once for a file named from here, however many environments are made of it."""
+    monkeypatch.chdir(tmp_path)
+    lossy = quadruped().replace("<geom type", '<geom margin="0.01" type')
+    Path("lossy.xml").write_text(lossy, encoding="utf-8")
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        name = make_legged("lossy.xml")
+        gym.make(name)
+        gym.make_vec(name, num_envs=2)
+    assert [one.category for one in told] == [NotCarriedOver]
+    assert "lossy.xml: not carried over: margins of geoms" in str(told[0].message)
+
+
 @pytest.mark.parametrize("size", [0.7, 1.0, 1.8])
 def test_the_trot_knows_every_quadruped(size: float) -> None:
     """All of sixteen robots keep on their feet and to their commands, to 0.08 m/s."""

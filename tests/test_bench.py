@@ -369,7 +369,8 @@ def test_the_command(names: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 @pytest.mark.parametrize("width", [80, 240])
 def test_tables_fit_the_console(width: int, capsys: pytest.CaptureFixture[str]) -> None:
     """Every figure is whole, on one line with its name: in a table, or in a list."""
-    facts = {"robot": "a humanoid with many joints", "integrator": "semi-implicit Euler"}
+    rule = "semi-implicit Euler, with a name for which a line ends too soon"
+    facts = {"robot": "a humanoid with many joints", "integrator": rule}
     rows = [
         race.Row(f"a system with a long name {k}", [1e4 + k], [1.0 + k], 0.01, facts, [1.0])
         for k in range(2)
@@ -377,7 +378,7 @@ def test_tables_fit_the_console(width: int, capsys: pytest.CaptureFixture[str]) 
     report.show(Result("steps", "Steps of one world", "step", rows, [], []), Console(width=width))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= width
-    for text in ("a system with a long name 1", "semi-implicit Euler", "10,001", "2.00"):
+    for text in ("a system with a long name 1", rule, "10,001", "2.00"):
         assert any(text in line for line in lines), text
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import time
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 import gymnasium as gym
 import pytest
+import typer
 from pictures import delays
 from PIL import Image
 
@@ -99,6 +101,27 @@ def test_demo_opens_a_window_where_there_is_a_display(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_warnings_of_this_package_are_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without the line of code that warns; warnings of others stay as they are."""
+    app = typer.Typer()
+
+    @app.command()
+    def warn() -> None:
+        for file in (cli.__file__, "/elsewhere/torch.py"):
+            print(warnings.formatwarning("go2.xml: lost", UserWarning, file, 7, "load(file)"))
+
+    usual = warnings.formatwarning
+    monkeypatch.setattr(sys, "argv", ["dynenvs"])
+    with pytest.raises(SystemExit):
+        cli.run_app(app, "dynenvs")
+    ours, _, *others = capsys.readouterr().out.splitlines()
+    assert ours == "dynenvs: go2.xml: lost"
+    assert others[:2] == ["/elsewhere/torch.py:7: UserWarning: go2.xml: lost", "  load(file)"]
+    assert warnings.formatwarning is usual
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -126,6 +149,12 @@ def test_demo_opens_a_window_where_there_is_a_display(
         (("demo", "best.zip"), "is a policy's file, and an environment is expected here"),
         (("demo", "quadruped", "--command", "a,b"), "must be numbers with commas between"),
         (("dance",), "No such command"),
+        (("export", "humanoid"), "Missing argument 'file'. Usage: dynenvs export [OPTIONS]"),
+        (("demo", "humanoid", "quadruped"), "(quadruped) Usage: dynenvs demo [OPTIONS] [env]"),
+        (
+            ("evaluate", "humanoid", "runs/a.zip"),
+            "a policy's file follows --agent: --agent runs/a.zip",
+        ),
     ],
 )
 def test_errors_are_one_line_and_exit_with_2(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import sys
 from collections.abc import Callable
@@ -19,6 +20,7 @@ minari = pytest.importorskip("minari")
 pytest.importorskip("h5py")
 
 import dynenvs  # noqa: E402
+from dynenvs.agents import console  # noqa: E402
 from dynenvs.agents.data import dataset as storing  # noqa: E402
 from dynenvs.agents.data import origin  # noqa: E402
 from dynenvs.agents.data.collect import collect  # noqa: E402
@@ -362,6 +364,7 @@ def test_an_export_that_fails_leaves_nothing(
         (("collect", "humanoid", "--option", "command=a,b"), "command"),
         (("replay", "humanoid"), "there is no dataset 'dynenvs/humanoid/expert-v0'"),
         (("replay", "dynenvs/cat/expert-v0"), "dynenvs collect cat"),
+        (("replay", "cat"), "dataset 'cat': its name begins with an environment's, as humanoid/"),
         (("export", "humanoid/walk-v1", "a.npz"), "there is no dataset"),
         (("replay", "humanoid/walk-v1"), "dynenvs collect humanoid --name walk-v1 --episodes 100"),
     ],
@@ -372,6 +375,7 @@ def test_bad_input_is_told_in_a_line(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    monkeypatch.setattr(console, "_said", [math.inf])  # what is being done has tests of its own
     assert run(monkeypatch, *arguments) == 2
     text = capsys.readouterr().err
     assert text.count("\n") == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
 import re
 from pathlib import Path
@@ -51,6 +52,25 @@ def section(env_id: str) -> str:
 
     page = str(environment_pages.page(env_id, ROOT / "docs", RESULTS))
     return page[page.index("## Agents") : page.index("## Dataset")]
+
+
+@pytest.mark.parametrize("env_id", ENVIRONMENTS)
+def test_long_tables_are_closed_at_first_and_nothing_is_lost(env_id: str) -> None:
+    """All of the docstring is there; options are in a fold, and no fold holds a heading."""
+    import environment_pages
+
+    page = str(environment_pages.page(env_id, ROOT / "docs", RESULTS))
+    told = inspect.getdoc(environment_pages.make(env_id).__class__) or ""
+    rows = [line for line in told.splitlines() if line.startswith(("|", "- ", "## "))]
+    assert [line for line in rows if line not in page] == []
+    folds = re.findall(r"<details.*?</details>", page, re.DOTALL)
+    assert len(folds) == page.count("<details") == page.count("</details>")
+    assert not any(re.search("^#", fold, re.MULTILINE) for fold in folds)
+    assert any("- `max_episode_steps`" in fold for fold in folds)
+    assert any("env.unwrapped.observation_slices" in fold for fold in folds)
+    terrain = "On terrain a height scan follows, "
+    if terrain in told:
+        assert any(f"<summary>{terrain}<code>Box(" in fold for fold in folds)
 
 
 @pytest.mark.parametrize("env_id", ENVIRONMENTS)

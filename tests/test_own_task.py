@@ -159,6 +159,17 @@ def test_what_is_no_outcome_is_refused(outcome: Any, words: str) -> None:
         gym.make(make_task(wrong))
 
 
+def test_the_row_that_is_forgotten_is_told() -> None:
+    """A height is position[:, 2]: position[2] asks for the third world."""
+
+    def forgetful(state: State) -> Outcome:
+        return Outcome({"height": state.body("pelvis").position[2]})
+
+    with pytest.raises(IndexError) as raised:
+        gym.make(make_task(forgetful))
+    assert "one row per world, here 1" in "".join(raised.value.__notes__)
+
+
 def test_rewards_that_are_no_numbers_are_refused() -> None:
     """One world's NaN would spoil a learner in silence; before a first step there may be some."""
 

@@ -28,6 +28,7 @@ from studies.verify import (
     precision,
     rolling,
     sliding,
+    solvers,
 )
 from studies.verify.ours import Ours
 from studies.verify.report import Row, markdown, screen, show
@@ -337,6 +338,23 @@ def test_tables_fit_the_console(width: int, capsys: pytest.CaptureFixture[str]) 
     assert "time a step" in text
     if width == 80:
         assert "dynenvs 1.0e+00 (misses)" in text
+
+
+@pytest.mark.parametrize("width", [80, 240])
+def test_the_solvers_table_fits_the_console(width: int, capsys: pytest.CaptureFixture[str]) -> None:
+    """No name of a family of problems is broken, and every solver has its figures."""
+    names = [f"the solver by method {k}" for k in range(7)]
+    family = "recorded: PlanarQuadruped-v0, random actions"
+    found = [
+        solvers.Score(family, name, 12, 11, 0, 2e-12, 3e-6, 1e-3, 9, required=False)
+        for name in names
+    ]
+    solvers.show(found, ["QuantEcon's Lemke: it is not there"], Console(width=width))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= width
+    assert sum(family in line for line in lines) == 1
+    if width == 80:
+        assert all(any(f"{name} 11/12, 2e-12, 3 us" in line for line in lines) for name in names)
 
 
 def test_what_was_found_is_kept_when_stopped(

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from dynenvs.agents.data.card import FILE
 from dynenvs.agents.evaluation.rollout import ANSWER, Run
 from dynenvs.agents.files import check_space
-from dynenvs.agents.names import own_environment, short_name
+from dynenvs.agents.names import environment_id, own_environment, short_name
 from dynenvs.memory.origin import check_origin, this
 
 LARGEST = 32_000  # bytes of a state that is stored as it is
@@ -190,6 +190,13 @@ def open_dataset(name: str) -> MinariDataset:
     full = name
     if not name.startswith("dynenvs/"):
         env, _, rest = name.partition("/")
+        try:
+            environment_id(env)
+        except ValueError as error:
+            raise ValueError(
+                f"dataset {name!r}: its name begins with an environment's, as humanoid/expert-v0; "
+                f"{error}"
+            ) from error
         env_id = own_environment(env, f"dataset {name!r}", "has none: collect does not take it")
         full = dataset_id(env_id, rest or "expert-v0")
     if not (get_dataset_path(full) / "data").is_dir():

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import re
 from pathlib import Path
 from typing import Any
 
+from folds import folded
 from scores import scores
 
 import dynenvs.agents
@@ -13,6 +15,7 @@ from dynenvs.agents.evaluation.episode import make
 from dynenvs.agents.names import short_name
 from dynenvs.registration import ENVIRONMENTS
 
+FILM_WIDTH = "22rem"
 STEPS = 300  # control steps of the episode that a page shows
 TOLD = {  # what walkers are told there, as for `dynenvs view --command`
     "planar-humanoid": (0.8,),
@@ -20,6 +23,9 @@ TOLD = {  # what walkers are told there, as for `dynenvs view --command`
     "quadruped": (0.8, 0.0, 0.3),
     "humanoid": (0.6, 0.0, 0.1),
 }
+# A paragraph about what an option adds, and its table
+OPTIONAL = re.compile(r"(?<=\n)\n((?:On terrain|With)(?:(?!\n\n)[^|])*?):\n\n((?:\|.*\n)+)")
+FOLDED = ("Arguments",)  # sections of docstrings that begin closed: long tables
 FILMS = {
     "dynenvs/Humanoid-v0": "humanoid.gif",
     "dynenvs/Quadruped-v0": "quadruped.gif",
@@ -74,15 +80,15 @@ def page(env_id: str, docs: Path, results: Path) -> str:
     film = FILMS[env_id]
     parts = [f"# {env_id}", first]
     if (docs / film).is_file():
-        parts.append(f"![The expert at work](../{film})")
+        image = f"{{image}} ../{film}\n:alt: The expert at work\n:width: {FILM_WIDTH}"
+        parts.append(f"```{image}\n```")
     name = short_name(env_id)
     parts += [
         "```python\nimport gymnasium as gym\nimport dynenvs\n\n"
         f'env = gym.make("{env_id}")\n'
         f'envs = gym.make_vec("{env_id}", num_envs=256)\n```',
-        f"`dynenvs demo {name}` shows its expert, `dynenvs view {name}` in the browser:",
         frame(name),
-        rest.strip(),
+        folded_sections(rest.strip()),
         blocks(env),
         terms(env),
         scores(env_id, results),
@@ -92,46 +98,62 @@ def page(env_id: str, docs: Path, results: Path) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
+def folded_sections(text: str) -> str:
+    """A docstring whose long sections are closed, and tables that only options bring about."""
+    for title in FOLDED:
+        head = f"## {title}\n"
+        before, found, after = text.partition(head)
+        if found:
+            body, mark, rest = after.partition("\n## ")
+            text = f"{before}{head}\n{folded('All of them', body.strip())}\n{mark}{rest}"
+    return OPTIONAL.sub(lambda found: f"\n{folded(in_html(found[1]), found[2].strip())}\n", text)
+
+
+def in_html(words: str) -> str:
+    """A sentence of Markdown, for a fold's summary: code is all that it may hold."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", " ".join(words.split()))
+
+
 def frame(name: str) -> str:
     """An episode to turn about, as `write_episodes` writes it."""
     source = f"../_static/episodes/{name}.html"
     told = f" --command {','.join(map(str, TOLD[name]))}" if name in TOLD else ""
-    return (
+    shown = (
         f'<iframe class="episode" src="{source}" title="{name}, an episode" loading="lazy" '
-        f'allowfullscreen></iframe>\n\n<a href="{source}">The episode on a page of its own</a>, '
-        f"one file that needs no other, made by `dynenvs view {name} --steps {STEPS}{told}`."
+        "allowfullscreen></iframe>"
+    )
+    return (
+        f"`dynenvs demo {name}` shows its expert; `dynenvs view {name} --steps {STEPS}{told}` made "
+        f'<a href="{source}">this page of an episode</a>, to turn and to scrub.\n\n'
+        + folded("The episode here", shown)
     )
 
 
 def blocks(env: Any) -> str:
     """Where each part of the observation is."""
-    rows = ["## Parts of the observation", ""]
-    rows += ["`env.unwrapped.observation_slices`, as the environment declares them:", ""]
-    rows += ["| part | entries | unit | meaning |", "| --- | --- | --- | --- |"]
+    rows = ["| part | entries | unit | meaning |", "| --- | --- | --- | --- |"]
     for block in env.task.observation_blocks:
         place = env.task.observation_slices[block.name]
         span = f"{place.start}" if block.size == 1 else f"{place.start} to {place.stop - 1}"
         rows.append(f"| {block.name} | {span} | {block.unit} | {block.meaning} |")
-    return "\n".join(rows)
+    summary = "Parts of the observation, <code>env.unwrapped.observation_slices</code>"
+    return "## Parts and terms\n\n" + folded(summary, "\n".join(rows))
 
 
 def terms(env: Any) -> str:
     """What the reward is the sum of."""
-    rows = ["## Terms of the reward", "", "| term | weight | for |", "| --- | ---: | --- |"]
+    rows = ["| term | weight | for |", "| --- | ---: | --- |"]
     for term in env.task.reward_terms:
         rows.append(f"| `{term.name}` | {term.weight:g} | {term.meaning} |")
-    return "\n".join(rows)
+    summary = "Terms of the reward, for the option <code>reward_weights</code>"
+    return folded(summary, "\n".join(rows))
 
 
 def card(env: Any, env_id: str) -> str:
     """The dataset that the expert writes."""
     name = short_name(env_id)
     seen, acts = env.observation_space.shape[0], env.action_space.shape[0]
-    return f"""## Dataset
-
-`dynenvs collect {name} --episodes 100` writes the expert's episodes as the Minari dataset
-`dynenvs/{name}/expert-v0`; nothing is downloaded. `minari.load_dataset` reads it.
-
+    more = f"""\
 | column | shape, of an episode of T steps | meaning |
 | --- | --- | --- |
 | `observations` | (T + 1, {seen}), float64 | as above, the first one after the reset |
@@ -145,5 +167,12 @@ What acted is the expert's answer with some noise in nine of ten episodes, which
 way back from errors; a `README.md` beside the dataset says how much.
 
 Each episode's metadata hold its seed and the simulator's whole state at its start: `dynenvs replay
-{name}/expert-v0` steps it again and compares every bit. Licence: MIT, as of the code that makes it.
-[Datasets](../lab/learning.md#datasets) says more: noise, other agents, terrain, clusters."""
+{name}/expert-v0` steps it again and compares every bit. Licence: MIT, as of the code that makes
+it."""
+    return f"""## Dataset
+
+`dynenvs collect {name} --episodes 100` writes the expert's episodes as the Minari dataset
+`dynenvs/{name}/expert-v0`; nothing is downloaded. `minari.load_dataset` reads it.
+[Datasets](../lab/learning.md#datasets) says more: noise, other agents, terrain, clusters.
+
+{folded("Columns, noise, licence", more)}"""

@@ -11,6 +11,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from folds import folded
 from safetensors import safe_open
 
 from dynenvs.agents.evaluation.actors import digest
@@ -82,10 +83,10 @@ def on_record(name: str, runs: list[Log]) -> str:
         place = list(NAMES).index(log["kind"])
         kinds[place, run_name(log), made_by(log, name)].append(log)
     dates = sorted(log["machine"]["date"][:10] for log in runs)
+    summary = f"Runs on record, of {' to '.join(dict.fromkeys((dates[0], dates[-1])))}"
     rows = [
-        f"Runs on record, of {' to '.join(dict.fromkeys((dates[0], dates[-1])))}, by the commands",
-        "beside them with the settings in their logs; of several seeds the mean, the least and the",
-        "greatest. Runs with other options are among the results.",
+        "By the commands beside them with the settings in their logs; of several seeds the mean,",
+        "the least and the greatest. Runs with other options are among the results.",
         "",
         "| agent | seeds | score | falls of 100 | made by |",
         "| --- | --- | ---: | ---: | --- |",
@@ -98,7 +99,7 @@ def on_record(name: str, runs: list[Log]) -> str:
             score += f" ({min(values):.2f} to {max(values):.2f})"
         seeds = ", ".join(str(seed) for seed in sorted(log["seed"] for log in group))
         rows.append(f"| {kind} | {seeds} | {score} | {falls:.0f} | `{command}` |")
-    return "\n".join(rows)
+    return folded(summary, "\n".join(rows))
 
 
 def made_by(log: Log, name: str) -> str:

@@ -248,7 +248,14 @@ class Own:
         Raises:
             ValueError: it is no outcome, or of other shapes.
         """
-        outcome, n = self._function(self._state), self._count
+        try:
+            outcome, n = self._function(self._state), self._count
+        except IndexError as error:
+            error.add_note(
+                f"arrays that a task's function sees have one row per world, here {self._count}: "
+                "a body's height is position[:, 2]"
+            )
+            raise
         if not isinstance(outcome, Outcome):
             raise ValueError(f"the task's function must give an Outcome, got {outcome!r:.60}")
         terms = {name: _row(x, n, f"rewards[{name!r}]") for name, x in outcome.rewards.items()}

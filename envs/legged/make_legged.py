@@ -44,12 +44,13 @@ def make_legged(
     """
     known = AnyLeggedEnv.__signature__.parameters  # type: ignore[attr-defined]
     known_arguments(options, known, "make_legged")
-    AnyLeggedTask(source=source, **options)  # tells what is wrong now, not when it is made
-    if not isinstance(source, Model):
+    if isinstance(source, str | os.PathLike):
         source = os.fspath(source)
         if not source.lstrip().startswith("<"):
             name = name or _name(Path(source).stem)
-            source = str(Path(source).absolute())
+            if Path(source).exists():  # what is missing is told as it was named
+                source = str(Path(source).absolute())  # as environments load it: once for all
+    AnyLeggedTask(source=source, **options)  # tells what is wrong now, not when it is made
     if name is None:
         raise ValueError("name: a robot that comes without a file needs one, such as 'MyRobot-v0'")
     if _taken(name):

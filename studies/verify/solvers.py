@@ -21,13 +21,13 @@ from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, solve, solve_by
 from dynenvs.lcp.workspace import Workspace, workspace
 from dynenvs.memory.layout import Floats, Ints, Matrix
 from studies.bench.peers import MissingPeer, peer
+from studies.listed import fits, print_listed
 from studies.verify.lcp_problems import Problem, families, games, unsolvable
 from studies.verify.recorded import recorded
 
 UNSOLVABLE = "without a solution"
 QUANTECON = "QuantEcon's Lemke"
 SLACK = 1e-15  # of the largest sum of |A z|: what rounding may add where w is summed anew
-WIDE = 140  # characters of a console that shows everything
 LEAST = 2e-4  # each problem is timed for so long [s]
 
 NOTES = """\
@@ -220,8 +220,6 @@ def _timed(repeat: Callable[[int], object]) -> Iterator[float]:
 
 def _cell(score: Score, joint: str) -> str:
     words = [f"{score.solved}/{score.problems}"]
-    if not joint:
-        return words[0]
     if score.solved:
         words.append(f"{score.residual:.0e}" if score.residual > 0 else "0")
     words.append(_digits(score.seconds))
@@ -242,16 +240,19 @@ def _lines(found: Sequence[Score], joint: str, mark: Callable[[str], str]) -> It
 
 
 def show(found: Sequence[Score], skipped: Sequence[str], console: Console) -> None:
-    """Print the table; on a narrow console without residuals and times."""
-    wide = console.width >= WIDE
+    """Print the table, or a list where the console is too narrow for it."""
     heads = dict.fromkeys(score.solver for score in found)
-    table = Table("problems", *heads, show_lines=wide, padding=(0, 1) if wide else 0)
-    table.columns[0].overflow = "fold"
+    table = Table("problems", *heads, show_lines=True)
     for column in table.columns[1:]:
         column.justify = "right"
-    for line in _lines(found, "\n" if wide else "", lambda cell: f"[red]{cell}[/red]"):
+    for line in _lines(found, "\n", lambda cell: f"[red]{cell}[/red]"):
         table.add_row(*line)
-    console.print(table)
+    if fits(table, console):
+        console.print(table)
+    else:
+        for family, *cells in _lines(found, ", ", lambda cell: f"{cell} (misses)"):
+            parts = [f"{name} {cell}" for name, cell in zip(heads, cells, strict=True)]
+            print_listed(console, f"{family}: solved, greatest residual, time:", parts)
     for word in skipped:
         console.print(f"skipped {word}", style="yellow", highlight=False)
 
