@@ -115,10 +115,12 @@ def make_object(name: str, folder: str) -> None:
     """Machine code of a unit, in a file of the folder."""
     from dynenvs.jit.compiled import units
     from dynenvs.jit.compiler import Made
+    from dynenvs.jit.linking import Effort
     from dynenvs.jit.private import llvm
     from dynenvs.jit.shared import shared_code
 
     # A process of its own: it has imported nothing of ours yet
+    Effort.thorough = True
     import_module(name.rpartition(".")[0])
     made = Made(units[name])
     module = shared_code(made.dispatcher.py_func, made.arguments, f"{name}.code")

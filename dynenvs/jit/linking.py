@@ -9,9 +9,15 @@ not, and LLVM optimises the whole and makes machine code of it, once.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from dynenvs.jit.private import JITCodeLibrary, llvm, lookup_environment
+
+
+class Effort:
+    """How long the compiler may take."""
+
+    thorough: ClassVar[bool] = False  # for the library: as long as it makes the code quicker
 
 
 class _Code(JITCodeLibrary):
@@ -20,9 +26,13 @@ class _Code(JITCodeLibrary):
     def _optimize_functions(self, module: Any) -> None:
         """Take variables out of memory, and tidy up what that leaves.
 
-        Numba optimises each function fully here.  That takes long; it copies what stands in loops,
-        which is inlined into each copy later; and the whole is optimised after it is linked.
+        Numba optimises each function fully here, as is done for the library.  That takes long; it
+        copies what stands in loops, which is inlined into each copy later; and the whole is
+        optimised after it is linked.
         """
+        if Effort.thorough:
+            super()._optimize_functions(module)
+            return
         module.data_layout = self._codegen._data_layout
         builder = self._codegen._pass_builder()
         passes = llvm.create_new_function_pass_manager()
@@ -40,8 +50,9 @@ class Part(_Code):
     _shared_module: Any
 
     def forbid_copies(self, name: str) -> None:
-        """Have a function called wherever it is needed."""
-        self._final_module.get_function(name).add_function_attribute("noinline")
+        """Have a function called wherever it is needed, but for the library."""
+        if not Effort.thorough:
+            self._final_module.get_function(name).add_function_attribute("noinline")
 
     def finalize(self) -> None:
         """Let units drop their copies of what they have inlined or do not need."""
