@@ -12,7 +12,7 @@ from test_parallel_faces import APART, KINDS, Placed, shape, turns
 from trees import Array
 
 from dynenvs.contact.detection.overlaps import measure_overlaps
-from dynenvs.memory.records import FAR, NEAR
+from dynenvs.memory.records import FAR
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.simulation.world import World
 
@@ -50,7 +50,7 @@ def test_distances_and_depths_are_coals(kinds: tuple[str, str], scale: float, se
         q = np.concatenate([pose(Ra, scale * p), pose(Rb, np.zeros(3))])
         ours = -depth_of(world, q) / scale
         if ours == FAR / scale:  # not even the balls around them are near
-            assert theirs * scale > NEAR
+            assert theirs * scale > float(world.model.header.near)
         elif theirs > 0.0:
             assert ours == pytest.approx(theirs, abs=1e-8), k
         else:

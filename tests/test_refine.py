@@ -141,5 +141,6 @@ def test_free_bodies_move_as_the_tree(links: int) -> None:
     """Some states of five seconds with contact: equal to 1e-12, or to what their last digit is."""
     found = compare(links, every=100)
     assert found.loaded > 0
+    assert found.whirling < found.states // 10  # steps that are cut are not the same rule
     assert found.beyond == 0
     assert found.failed == 0
