@@ -58,6 +58,7 @@ CREATED = 1e-4  # share of the kinetic energy that they may create or destroy in
 TURN = 0.03  # of a body in a part of a step that is cut, by Euler's rule [rad] ...
 TURN_HALFWAY = 0.05  # ... and by the midpoint rule, whose error is a smaller one ...
 PARTS = 5000  # ... into so many parts at most: what is faster counts as degraded
+STILL = 1e-300  # a pace at which nothing is cut [rad/s]
 GAINED = 1e-3  # share of the kinetic energy; a step that gains more counts as degraded
 RECENTRED = 8  # times at most that products are centred again for what contacts leave
 SETTLED = 1e-7  # share of the largest velocity, up to which that has not changed
@@ -116,12 +117,12 @@ def part_of(w: WorkView, left: float, dt: float) -> float:
     """How long the next part of a step may be of which so much is left, where trees whirl."""
     euler = w.header[0].integrator == EULER
     turn = TURN if euler else TURN_HALFWAY
-    longest = max(turn / float(w.answer[0].pace), dt / PARTS)
+    longest = max(turn / max(float(w.answer[0].pace), STILL), dt / PARTS)
     # Not the first part: whole parts, and half of one at the end
     if w.answer[0].lead > 0.0:
         return left / (math.ceil(left / longest - 0.5 - 1e-9) + 0.5)
     # The first part of Euler's rule goes half as far: its velocities come first
-    part = left / math.ceil(left / longest - 1e-9)
+    part = left / max(math.ceil(left / longest - 1e-9), 1)
     return 0.5 * part if euler else part
 
 
