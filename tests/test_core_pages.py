@@ -93,3 +93,12 @@ def test_the_page_has_the_arrays_of_tasks_and_experts() -> None:
         part = page.split(f"## {kind.__name__}\n")[1].split("\n## ")[0]
         names = {entry.name for entry in vars(kind).values() if isinstance(entry, Array)}
         assert names == {line.split("`")[1] for line in part.splitlines() if line.startswith("| `")}
+
+
+def test_the_page_leads_on_to_newtons_method() -> None:
+    """By the calls that there are, each function with its file."""
+    page = core_pages.step_page(core_pages.read_kernels(ROOT / "dynenvs"))
+    way = page.index("## ")
+    for name in ("`_solve_contact`", "`resolve_contacts`", "`solve_rows`", "`newton`"):
+        assert name in page[:way]
+    assert "`contact/solvers/newton.py`" in page[:way]

@@ -70,6 +70,10 @@ def test_arrays_lie_one_after_the_other_and_none_overlaps() -> None:
 def test_a_wrong_name_is_an_error_that_says_which_there_are() -> None:
     with pytest.raises(AttributeError, match=r"WorldView has no 'masses'; it has A, .*v_new"):
         opened().masses  # noqa: B018
+    with pytest.raises(AttributeError, match=r"WorldView has no 'masses'; it has A, .*v_new"):
+        opened().masses = np.zeros(3)
+    with pytest.raises(AttributeError, match=r"q is an array: write its entries"):
+        opened().q = np.zeros(3)
 
     @numba.njit
     def wrong(w: Any) -> float:

@@ -94,6 +94,7 @@ def step_page(kernels: dict[tuple[str, str], Kernel]) -> str:
         "",
         "```text",
         "World.step              checks what it is given; raises where a step fails",
+        "  step_anew             sums of impulses begin anew (simulation/readings.py)",
         "  step(w, tau, dt)      keeps the state, if there may be too little room",
         "    step_unit           parts of the step; mostly one is all of it",
     ]
@@ -102,16 +103,40 @@ def step_page(kernels: dict[tuple[str, str], Kernel]) -> str:
     for one in stages:
         lines.append(f"      {one.node.name:<18}{_short(one.summary)}")
     lines += ["```", ""]
+    lines += ["From there to Newton's method, of what one robot touches:", ""]
+    lines += ["| function | in | what |", "|---|---|---|"]
+    solving = kernels[step.module, "_solve_centered"]
+    for one in way_to(kernels["dynenvs.contact.solvers.newton", "newton"], solving, kernels):
+        lines.append(f"| `{one.node.name}` | `{_file(one)}` | {one.summary} |")
+    lines += ["", "Many loose parts go another way: `contact/sparse/ladder.py`.", ""]
     for one in stages:
         lines += [f"## {one.node.name.strip('_')}", "", f"{one.summary}.", ""]
         lines += [f"- reads {_arrays(one, READ)}", f"- writes {_arrays(one, WRITTEN)}", ""]
         lines += ["| calls | in | to |", "|---|---|---|"]
         for inner in called(one, kernels):
             if inner.summary and inner.arrays:
-                file = inner.module.replace("dynenvs.", "").replace(".", "/") + ".py"
-                lines.append(f"| `{inner.node.name}` | `{file}` | {inner.summary} |")
+                lines.append(f"| `{inner.node.name}` | `{_file(inner)}` | {inner.summary} |")
         lines.append("")
     return "\n".join(lines)
+
+
+def way_to(goal: Kernel, start: Kernel, kernels: dict[tuple[str, str], Kernel]) -> list[Kernel]:
+    """The shortest way of calls from one function to another, both with it; empty if none."""
+    ways = [[start]]
+    seen = {id(start)}
+    for way in ways:  # grows meanwhile
+        if way[-1] is goal:
+            return way
+        for one in called(way[-1], kernels):
+            if id(one) not in seen:
+                seen.add(id(one))
+                ways.append([*way, one])
+    return []
+
+
+def _file(kernel: Kernel) -> str:
+    """Where it stands, in the package."""
+    return kernel.module.replace("dynenvs.", "").replace(".", "/") + ".py"
 
 
 def _own(kernel: Kernel, kernels: dict[tuple[str, str], Kernel]) -> dict[str, set[str]]:

@@ -20,7 +20,7 @@ import ctypes
 import math
 import operator
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,6 +157,16 @@ class Handle:
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(no_array(type(self), name))
+
+    if not TYPE_CHECKING:  # types would take any name then
+
+        def __setattr__(self, name: str, value: Any) -> None:
+            """Nothing but its buffers: arrays are written into, entry by entry."""
+            if hasattr(type(self), name):
+                raise AttributeError(f"{name} is an array: write its entries: {name}[0] = ...")
+            if not name.startswith(("_", "address_of_")):
+                raise AttributeError(no_array(type(self), name))
+            super().__setattr__(name, value)
 
     @classmethod
     def arrays(cls) -> Iterator[Array]:

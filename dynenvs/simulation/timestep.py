@@ -248,7 +248,7 @@ def _at_least(w: StateView, safe: float, part: float, least: float) -> float:
 
 @inlined
 def _solve_centered(w: WorldView, tau: Floats, piece: float, pushed: float) -> bool:
-    """The same as `_solve_contact`; of trees that whirl, with products of the mean that it leaves.
+    """Contacts and limits over a part; of trees that whirl, with products of the mean that is left.
 
     pushed: how far velocities go in the part [s]
     """
