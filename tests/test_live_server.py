@@ -19,7 +19,15 @@ from dynenvs.viewer.page import content_policy, render_page
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveServer]:
+def server() -> Iterator[LiveServer]:
+    """With its own patience: what it answers does not depend on how busy the machine is."""
+    with LiveServer("a page", Channel(), "a-token") as made:
+        yield made
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[LiveServer]:
+    """It holds few connections, and none for long."""
     monkeypatch.setattr(live, "MOST", 3)
     monkeypatch.setattr(live._Handler, "timeout", 0.2)
     with LiveServer("a page", Channel(), "a-token") as made:
@@ -84,24 +92,24 @@ def test_nonsense_is_refused_without_a_word(
     assert capfd.readouterr().err == ""
 
 
-def test_connections_that_say_nothing_end(server: LiveServer) -> None:
+def test_connections_that_say_nothing_end(impatient: LiveServer) -> None:
     """No more than so many are held, and none for ever; others are answered again afterwards."""
     before = threading.active_count()
-    held = [socket.create_connection(("127.0.0.1", port(server)), timeout=60) for _ in range(40)]
+    held = [socket.create_connection(("127.0.0.1", port(impatient)), timeout=60) for _ in range(40)]
     for connection in held:
         assert connection.recv(1) == b""  # closed at once, or after the time-out
         assert threading.active_count() <= before + 2 * live.MOST  # with a timer each
         connection.close()
     while threading.active_count() > before:  # their threads end a moment later
         pass
-    assert get(server, path(server.url)).status == 200
+    assert get(impatient, path(impatient.url)).status == 200
 
 
 @pytest.mark.parametrize("path", ["GET / HTTP/1.1\r\n", "POST /key HTTP/1.1\r\n"])
-def test_a_byte_now_and_then_holds_no_connection(server: LiveServer, path: str) -> None:
+def test_a_byte_now_and_then_holds_no_connection(impatient: LiveServer, path: str) -> None:
     """Each byte came in time, and a line may have 65,536 of them: each thread waited for days."""
     request = path + "Host: 127.0.0.1\r\nX-Token: a-token\r\nContent-Length: 8\r\nX: "
-    with socket.create_connection(("127.0.0.1", port(server)), timeout=60) as connection:
+    with socket.create_connection(("127.0.0.1", port(impatient)), timeout=60) as connection:
         connection.settimeout(0.05)
         connection.sendall(request.encode())
         for _ in range(200):  # ten seconds, of which a fiftieth is allowed
@@ -115,7 +123,10 @@ def test_a_byte_now_and_then_holds_no_connection(server: LiveServer, path: str) 
                 break
         else:
             pytest.fail("the connection was held")
-    assert get(server, urlsplit(server.url)._replace(scheme="", netloc="").geturl()).status == 200
+    assert (
+        get(impatient, urlsplit(impatient.url)._replace(scheme="", netloc="").geturl()).status
+        == 200
+    )
 
 
 def test_the_page_may_run_its_own_script_alone(server: LiveServer) -> None:
