@@ -28,7 +28,7 @@ BETTER = 1e-6  # by which A's face must part the boxes better than B's face [m]
 TIE = 1e-9  # by which whatever else must part them better than what came before [m]
 SMALL = 0.01  # [m]
 ASTRAY = 0.9  # cosine: a perpendicular further than this from the axis is no way apart
-SLOTS = 32
+SLOTS = 32  # of a pair
 
 
 @inlined
@@ -109,7 +109,8 @@ def _axis(a: Any, b: Any, d: Point, fine: float, best: float, normal: Point) -> 
 
 @kernel
 def box_box(a: Any, b: Any, near: float, spots: Records, first: int) -> bool:
-    """Fill the slots, see above; returns False, and leaves them, if a face parts them by `near`."""
+    """Fill the slots, see above; returns False, and leaves them, if a face parts the boxes by more
+    than `near` [m]."""
     d = (a.center[0] - b.center[0], a.center[1] - b.center[1], a.center[2] - b.center[2])
     fine = fineness(longest(a.half), longest(b.half))
     within = fine * WITHIN

@@ -30,7 +30,7 @@ from dynenvs.memory.layout import Floats, Records
 # A corner or edge is the nearest part of the box only where the way out of it leads away from all
 # its faces; a little slack lets an edge take part before a face lies flat on it.
 SLACK = 0.2  # sine of that slack
-SLOTS = 22
+SLOTS = 22  # of a capsule and a box
 
 
 @kernel
@@ -62,7 +62,8 @@ def point_box(spot: Any, p: Point, half: Floats, radius: float) -> None:
 
 @kernel
 def capsule_box(pair: Any, a: Any, b: Any, near: float, spots: Records, first: int) -> bool:
-    """Fill the slots, see above; returns False, and leaves them, if a face parts them by `near`."""
+    """Fill the slots, see above; returns False, and leaves them, if a face parts the two by more
+    than `near` [m]."""
     half, radius, length = pair.size_b, pair.size_a[0], pair.size_a[1]
     p = into(b, point(a.center))
     axis = column(a.R, 2)
