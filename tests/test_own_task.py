@@ -135,6 +135,10 @@ def test_options_and_names() -> None:
     assert "dynenvs/NoFunction-v0" not in gym.registry
     with pytest.raises(ValueError, match="no environment of dynenvs"):
         make_task(stand, "CartPole-v1")
+    with pytest.raises(ValueError, match=r"did you mean 'dynenvs/Humanoid-v0'[?]$"):
+        make_task(stand, "Humanoid-v0")  # Gymnasium once had one of this name, and says so
+    with pytest.raises(ValueError, match="did you mean 'dynenvs/Humanoid-v0' or 'dynenvs/Planar"):
+        make_task(stand, "humanoid")
     with pytest.raises(ValueError, match="the name of another environment"):
         make_task(stand, name=HUMANOID)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from dynenvs.envs.checks import choice, got, known, known_arguments, picture_side
 from dynenvs.envs.core.state import Arrays, State
+from dynenvs.model.mujoco_words import SHELL, missing
 
 Observation = NDArray[Any]  # float64, or float32 if that was asked for
 
@@ -76,6 +77,12 @@ class Shell(gym.Env[Observation, NDArray[np.float32]]):
         self.observation_space, self.action_space = task.observation_space, task.action_space
         self._renderer: Any = None
         self._closed = False
+
+    if not TYPE_CHECKING:  # mypy would take every name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what MuJoCo's words are here."""
+            return missing(self, name, SHELL)
 
     @abstractmethod
     def _take(self, worlds: Any, index: int) -> None:

@@ -7,7 +7,7 @@ functions of their own tasks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from dynenvs.dynamics.jacobians import Frames
 from dynenvs.memory.layout import Floats
 from dynenvs.model.model import Model
+from dynenvs.model.mujoco_words import STATE, missing
 from dynenvs.simulation.readings import (
     Body,
     Joint,
@@ -53,6 +54,12 @@ class State:
         self._seen: tuple[Floats, Floats] | None = None  # where the frames were worked out
         self._frames: Frames
         self._work: tuple[Model, NDArray[np.uint8]] | None = None  # scratch memory
+
+    if not TYPE_CHECKING:  # mypy would take every name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what MuJoCo's words are here."""
+            return missing(self, name, STATE)
 
     @property
     def _arrays(self) -> Arrays:

@@ -7,7 +7,7 @@ import numbers
 from abc import abstractmethod
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -28,6 +28,7 @@ from dynenvs.envs.checks import (
 from dynenvs.envs.core.limit import NO_LIMIT
 from dynenvs.envs.core.shell import Shell
 from dynenvs.envs.core.state import Arrays, State
+from dynenvs.model.mujoco_words import SHELL, missing
 from dynenvs.simulation.threads import available_threads
 
 Floats = NDArray[np.float64]
@@ -118,6 +119,12 @@ class VectorShell(VectorEnv[NDArray[Any], NDArray[np.float32], NDArray[Any]]):
             ]
             options = inspect.signature(cls.env_type.task_type).parameters.values()
             cls.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
+
+    if not TYPE_CHECKING:  # mypy would take every name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Say what MuJoCo's words are here."""
+            return missing(self, name, SHELL)
 
     @abstractmethod
     def _make_worlds(self) -> Any:

@@ -1,0 +1,66 @@
+"""MuJoCo's words for what has another name here, so that an error can say which.
+
+docs/from-mujoco.md explains each of them (`tests/test_from_mujoco.py`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+DATA = {  # of mjData, and what worlds have instead
+    "qpos": "q",
+    "qvel": "v",
+    "ctrl": "step(control=...)",
+    "qfrc_applied": "step(tau)",
+    "qfrc_actuator": "tau",
+    "xfrc_applied": "wrenches",
+    "xpos": "body(name).position",
+    "xmat": "body(name).rotation",
+    "cvel": "body(name).velocity",
+    "contact": "contacts",
+    "ncon": "contacts",
+    "cfrc_ext": "contact_wrenches",
+    "warning": "diagnostics",
+    "solver_niter": "diagnostics",
+    "data": "q, v, time",
+}
+STATE = {**DATA, "ctrl": "actions", "cfrc_ext": "contact_force(body)"}  # of a task's `world`
+MODEL = {  # of mjModel
+    "qpos0": "keyframes",
+    "key_qpos": "keyframes",
+    "opt": "timestep",
+    "nbody": "body_names",
+    "body": "body_id(name)",
+    "geom": "geom_id(name)",
+    "body_mass": "bodies",
+    "site": "sites",
+    "site_pos": "sites",
+    "jnt_qposadr": "position_index(joint)",
+    "jnt_dofadr": "velocity_index(joint)",
+}
+SHELL = {"data": "world", "sim": "world", "physics": "world"}  # of tasks
+PAGE = "docs/from-mujoco.md"
+
+
+def missing(owner: object, name: str, words: Mapping[str, str]) -> Any:
+    """For an object's `__getattr__`: an error that names our word for one of MuJoCo's.
+
+    Args:
+        owner: the object.
+        name: the attribute that was asked for.
+        words: what there is instead, by MuJoCo's words.
+
+    Raises:
+        AttributeError: always; a property that raised one keeps its own message.
+    """
+    try:
+        return object.__getattribute__(owner, name)
+    except AttributeError:
+        here = words.get(name, "")
+        if re.split(r"\W", here)[0] not in dir(owner):
+            raise
+        kind = type(owner).__name__
+        message = f"{kind} has no {name!r}; what MuJoCo calls {name} is {here} here ({PAGE})"
+        raise AttributeError(message, name=name, obj=owner) from None
