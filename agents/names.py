@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable
 from pathlib import Path
 
 from gymnasium.envs.registration import registry
 
+from dynenvs.envs.checks import did_you_mean
 from dynenvs.registration import ENVIRONMENTS, LEGGED, MUJOCO
 
 ROBOT_FILES = (".xml", ".urdf", ".json")
@@ -123,12 +122,6 @@ def speeds_of(text: str) -> float | tuple[float, ...]:
 def default_agent(env_id: str) -> str:
     """What acts where nothing is said: the expert, random actions where there is none."""
     return "random" if env_id in MUJOCO else "expert"
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of an error: "; did you mean 'humanoid'?", or nothing if no known word is like it."""
-    like = difflib.get_close_matches(word.lower(), list(known), n=1)
-    return f"; did you mean {like[0]!r}?" if like else ""
 
 
 def _words(env_id: str) -> tuple[str, ...]:

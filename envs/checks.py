@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import numbers
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import gymnasium as gym
@@ -178,10 +179,17 @@ def known_arguments(given: Collection[str], names: Collection[str], function: st
     for name in given:
         if name not in names:
             why = f"; {IN_SPACE}" if "objects" in name else ""
+            hint = did_you_mean(name, names) or ";"
             raise TypeError(
-                f"{function}() got an unexpected keyword argument {name!r}{why}; "
+                f"{function}() got an unexpected keyword argument {name!r}{why}{hint} "
                 f"choose from: {', '.join(names)}"
             )
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of an error: "; did you mean 'humanoid'?", or nothing if no known word is like it."""
+    like = difflib.get_close_matches(word.lower(), list(known), n=1)
+    return f"; did you mean {like[0]!r}?" if like else ""
 
 
 def got(value: Any) -> str:

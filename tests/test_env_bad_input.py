@@ -367,3 +367,9 @@ def test_any_allowed_options_make_a_sane_environment(
         assert observation in env.observation_space
         assert 0.0 <= reward <= 1.0 + 1e-12
         assert info["failed"] == 0
+
+
+def test_what_was_meant_is_named() -> None:
+    """A letter too few: the long list of options does not have to be read."""
+    with pytest.raises(TypeError, match=r"'terain'; did you mean 'terrain'\? choose from: "):
+        gym.make("dynenvs/Quadruped-v0", terain="rough")

@@ -67,7 +67,8 @@ def test_checkers_take_what_make_gives(name: str) -> None:
 def test_unknown_arguments_in_pythons_words(name: str) -> None:
     """TorchRL's GymEnv gives `frameskip`, and tries again without it if it finds these words."""
     kind = type(make(name)).__name__
-    words = f"{kind}.__init__() got an unexpected keyword argument 'frameskip'; choose from: "
+    words = f"{kind}.__init__() got an unexpected keyword argument 'frameskip'; did you mean "
+    words += "'frame_skip'? choose from: "
     with pytest.raises(TypeError, match=f"^{re.escape(words)}.*frame_skip.*render_mode"):
         gym.make(name, frameskip=1)
     many = words.replace("Env.", "VectorEnv.")

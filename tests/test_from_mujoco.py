@@ -12,6 +12,7 @@ import pytest
 from dynenvs import ModelBuilder, World, Worlds, free
 from dynenvs.model.model import Model
 from dynenvs.model.mujoco_words import DATA, MODEL, SHELL
+from dynenvs.model.parts import ModelError
 
 PAGE = Path(__file__).parent.parent / "docs/from-mujoco.md"
 
@@ -70,6 +71,14 @@ def test_other_words_and_a_propertys_own_errors_stay(model: Model) -> None:
         _ = state.command
     for other in (copy.copy(world), copy.deepcopy(world), pickle.loads(pickle.dumps(world))):
         assert (other.q == world.q).all()
+
+
+def test_friction_by_three_numbers_names_ours() -> None:
+    """MuJoCo's friction is (sliding, torsional, rolling)."""
+    builder = ModelBuilder().body("ball", joint=free(), density=1000.0)
+    words = "MuJoCo's second and third are torsional_friction= and rolling_friction="
+    with pytest.raises(ModelError, match=words):
+        builder.sphere("ball", "ball", radius=0.1, friction=(0.8, 0.1, 0.1))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("prefix", "words"), [("d", DATA), ("m", MODEL)])

@@ -150,6 +150,8 @@ def test_options_and_names() -> None:
         (Outcome({}, ended=np.zeros(2)), "ended must have one entry"),
         (Outcome({}, None, {"b": np.zeros((1, 2, 2))}), r"observation\['b'\] must have one row"),
         (Outcome({}, None, {"height": np.zeros(1)}), "two blocks are called 'height'"),
+        (Outcome(np.zeros(1)), "rewards must be arrays by names"),  # type: ignore[arg-type]
+        (Outcome({}, ended=np.ones(1)), "ended must be true or false of each world, got float64"),
         (1.0, "must give an Outcome"),
     ],
 )

@@ -193,6 +193,19 @@ def test_nan_written_into_a_view_is_caught() -> None:
     assert world.diagnostics.failed == 1
 
 
+def test_a_quaternion_of_zeros_is_named() -> None:
+    """`world.q[:] = 0` is no neutral pose; a shorter step would not help."""
+    world = World(
+        ModelBuilder()
+        .body("ball", joint=free(), density=1.0)
+        .sphere("ball", "ball", radius=0.1)
+        .build()
+    )
+    world.q = np.zeros(7)
+    with pytest.raises(SimulationError, match="the quaternion of joint 'ball' is zero"):
+        world.step()
+
+
 def test_a_step_that_explodes_keeps_the_last_finite_state() -> None:
     """Absurd forces: SimulationError, positions and velocities still finite."""
     world = arm()

@@ -13,7 +13,8 @@ from dynenvs.agents.experts.common.controller import Action, Policy
 from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.experts.standing import StandingController
 from dynenvs.agents.files import SUFFIX, shipped, shipped_file
-from dynenvs.agents.names import did_you_mean, short_name
+from dynenvs.agents.names import short_name
+from dynenvs.envs.checks import did_you_mean
 from dynenvs.memory.layout import Floats
 from dynenvs.registration import MUJOCO
 

@@ -382,6 +382,11 @@ class World(Readings):
                 f"open by {opening:.3g} m or rad {state}; begin where its frames meet (`closure` "
                 "is zero there), or try a shorter timestep"
             )
+        for name in quaternions_of_no_size(self.model, self.q):
+            return (
+                f"the quaternion of joint {name!r} is zero {state}: no turn is (1, 0, 0, 0), as "
+                "model.neutral() has it"
+            )
         at = f"in the step at t = {self.time:.6g} s"
         fastest = np.abs([self.v, self._handle.v_free]).max(axis=0, initial=0.0)
         if (fastest * self.timestep > ABSURD).any():
@@ -519,6 +524,17 @@ class World(Readings):
 def _given(value: ArrayLike, shape: tuple[int, ...], name: str, chosen: Any) -> Floats:
     """Finite numbers of that shape."""
     return finite_vector(value, shape[0], name)
+
+
+def quaternions_of_no_size(model: Model, q: Floats) -> list[str]:
+    """Joints whose quaternion is zero: no pose follows from it."""
+    before = {"spherical": 0, "free": 3}  # coordinates of the joint before its quaternion
+    at = {
+        name: model.position_index(name) + before[joint.type]
+        for name, joint in model.joints.items()
+        if joint.type in before
+    }
+    return [name for name, i in at.items() if not q[i : i + 4].any()]
 
 
 def refuse_count(tau: Any) -> None:

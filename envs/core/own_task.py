@@ -281,12 +281,15 @@ class Own:
             raise
         if not isinstance(outcome, Outcome):
             raise ValueError(f"the task's function must give an Outcome, got {outcome!r:.60}")
-        terms = {name: _row(x, n, f"rewards[{name!r}]") for name, x in outcome.rewards.items()}
-        ended = np.zeros(n, np.bool_) if outcome.ended is None else outcome.ended
-        more = outcome.observation or {}
+        rewards = _named(outcome.rewards, "rewards")
+        more = {} if outcome.observation is None else _named(outcome.observation, "observation")
+        terms = {name: _row(x, n, f"rewards[{name!r}]") for name, x in rewards.items()}
+        ended = _row(np.zeros(n, np.bool_) if outcome.ended is None else outcome.ended, n, "ended")
+        if ended.dtype != np.bool_:  # a height would end every episode
+            raise ValueError(f"ended must be true or false of each world, got {ended.dtype}")
         seen = {name: _rows(x, n, f"observation[{name!r}]") for name, x in more.items()}
         reward = sum(terms.values(), np.zeros(n))
-        return Judged(terms, reward, _row(ended, n, "ended").astype(np.bool_), seen)
+        return Judged(terms, reward, ended, seen)
 
     def join(self, observations: Observation, judged: Judged) -> Observation:
         """Observations of the robots with what is seen besides."""
@@ -309,6 +312,13 @@ def check_finite(terms: Mapping[str, Floats], earned: Flags) -> None:
         if spoilt.any():
             at = int(spoilt.argmax())
             raise ValueError(f"rewards[{name!r}] of world {at} is {term[at]}; it must be finite")
+
+
+def _named(value: Mapping[str, ArrayLike], name: str) -> Mapping[str, ArrayLike]:
+    """Arrays by names."""
+    if not isinstance(value, Mapping):
+        raise ValueError(f"{name} must be arrays by names, as {{'height': ...}}, got {value!r:.60}")
+    return value
 
 
 def _row(value: ArrayLike, count: int, name: str) -> NDArray[Any]:

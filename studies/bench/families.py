@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dynenvs.agents.machine import describe, load
-from dynenvs.agents.names import did_you_mean
+from dynenvs.envs.checks import did_you_mean
 from dynenvs.files import written_whole
 from studies.bench import (
     batch,

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 
-from dynenvs.agents.names import did_you_mean
+from dynenvs.envs.checks import did_you_mean
 from dynenvs.files import written_whole
 from studies.reproduce.experiment import Experiment, Outcome
 from studies.reproduce.output import ready, save, section, write_picture
