@@ -330,7 +330,7 @@ class GeomBuilder:
                 raise TypeError(f"geom {name!r}: unknown option {option!r}; choose from: {known}")
         mass, density = options.get("mass"), options.get("density")
         self._check_weight(name, body, kind, mass, density)
-        if np.shape(options.get("friction", 0.0)) == (3,):
+        if np.size(options.get("friction", 0.0)) == 3:
             raise ModelError(
                 f"geom {name!r}: friction must be a number, got {options['friction']!r:.200}: "
                 "MuJoCo's second and third are torsional_friction= and rolling_friction="
