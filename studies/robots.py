@@ -29,6 +29,7 @@ from dynenvs.model.model import Model
 from dynenvs.simulation.world import World
 
 WIDTH, HEIGHT, COLUMNS = 480, 300, 3
+LETTERS = 30  # height of names [pixels]: a page shows the picture at half its size
 FREE_Q = 7
 
 
@@ -58,11 +59,12 @@ def stance(robot: Model) -> Floats:
 
 def picture(paths: list[Path]) -> NDArray[np.uint8]:
     """All robots, each with its name."""
-    from PIL import Image, ImageDraw
+    from PIL import Image, ImageDraw, ImageFont
 
     rows = -(-len(paths) // COLUMNS)
     sheet = Image.new("RGB", (COLUMNS * WIDTH, rows * HEIGHT), "white")
     pen: Any = ImageDraw.Draw(sheet)
+    font = ImageFont.load_default(LETTERS)
     for k, path in enumerate(paths):
         seen = render(standing(path), width=WIDTH, height=HEIGHT, azimuth=-1.0, elevation=0.25)
         at = (k % COLUMNS) * WIDTH, (k // COLUMNS) * HEIGHT
@@ -70,7 +72,8 @@ def picture(paths: list[Path]) -> NDArray[np.uint8]:
         own = (
             path.stem if path.stem not in ("robot", "anymal", "scene") else path.parent.parent.name
         )
-        pen.text((at[0] + 12, at[1] + 10), own.removesuffix("_simple_description"), "black")
+        name = own.removesuffix("_simple_description")
+        pen.text((at[0] + 14, at[1] + 8), name, "black", font, stroke_width=3, stroke_fill="white")
     return np.asarray(sheet)
 
 

@@ -168,3 +168,13 @@ def anchors_of_headings(document: Path) -> set[str]:
     """Anchors of headings alone: as many as headings if no two are the same."""
     own = set(re.findall(r'<a id="([^"]+)">', document.read_text(encoding="utf-8")))
     return anchors(document) - own
+
+
+def test_every_entry_of_the_diagnostics_is_explained() -> None:
+    """A stranger finds each in the tables of docs/trouble.md, and none that does not exist."""
+    from dynenvs.simulation.diagnostics import Diagnostics
+
+    page = (ROOT / "docs/trouble.md").read_text(encoding="utf-8")
+    section = page.split("## What the diagnostics say\n")[1].split("\n## ")[0]
+    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(Diagnostics._fields)
