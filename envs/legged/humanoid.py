@@ -137,8 +137,8 @@ class HumanoidEnv(LeggedRobot):
       are the errors of the mean velocity over the step, forward and sideways in the pelvis'
       heading, s = max(0.15 m/s, 0.4 commanded speed) and u = max(0.3 m/s, 0.4 commanded speed),
       as much as a walker sways; w the error of the turning speed, r = max(0.2 rad/s,
-      0.4 |commanded turning speed|).  Of its means over a stride the expert's f would be 0.99, but
-      no observation shows those; and the centre of mass sways hardly less than the pelvis
+      0.4 |commanded turning speed|).  A walker's pelvis sways: averaged over a stride the expert's
+      f would be 0.99, but no observation shows such means
     - `reward_ease` = 0.1 f (1 - mean square of the action)
     - `reward_posture` = 0.1 f exp(-(relative error of the height / 0.15)^2)
       exp(-(sine of the pelvis' tilt / 0.2)^2)
