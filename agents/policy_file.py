@@ -166,10 +166,14 @@ def load_policy(what: str | Path, env_id: str | None = None) -> BaseAlgorithm:
     ships = None if env_id is None else shipped_file(env_id, str(what))
     path = ships if ships is not None and ships.is_file() else Path(what)
     if path.suffix != SUFFIX:
+        ships_for = (
+            '; what ships needs an id besides, as load_policy("ppo", "dynenvs/Humanoid-v0")'
+            if env_id is None
+            else f", nor a policy that ships for {env_id}"
+        )
         raise ValueError(
-            f"{str(what)!r} is no {SUFFIX} file, nor a policy that ships for {env_id}; opening "
-            "zips runs code: `dynenvs export-policy --safetensors` makes such a file of one that "
-            "you trust"
+            f"{str(what)!r} is no {SUFFIX} file{ships_for}; opening zips runs code: `dynenvs "
+            "export-policy --safetensors` makes such a file of one that you trust"
         )
     return load_model(path, env_id or registered(read_card(path)["env_id"], repr(str(path))))
 

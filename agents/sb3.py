@@ -14,7 +14,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from dynenvs.agents.errors import install_hint
-from dynenvs.envs.checks import known_arguments
+from dynenvs.envs.checks import known_arguments, spec_of
 from dynenvs.envs.core.shell import Shell
 from dynenvs.envs.core.vector_shell import VectorShell
 
@@ -93,7 +93,7 @@ def _options(env_id: str) -> list[str]:
     Raises:
         ValueError: it has no vector environment as this package's are.
     """
-    entry = gym.spec(env_id.rpartition(":")[2]).vector_entry_point
+    entry = spec_of(env_id.rpartition(":")[2], "env_id").vector_entry_point
     kind: Any = load_env_creator(entry) if isinstance(entry, str) else entry
     if not (isinstance(kind, type) and issubclass(kind, VectorShell)):
         raise ValueError(f"{env_id!r} has no vector environment of dynenvs")

@@ -19,6 +19,8 @@ from rollouts import (
     make,
 )
 
+from dynenvs import agents
+
 
 def test_environments_are_registered() -> None:
     """All robots are there."""
@@ -173,3 +175,15 @@ def test_docstring_tables_tell_the_truth(name: str) -> None:
                 continue
             np.testing.assert_allclose(bound[entries], documented, rtol=1e-2, atol=6e-3)
     assert sorted(covered) == list(range(env.observation_space.shape[0]))
+
+
+@pytest.mark.parametrize("maker", ["make_sb3_vec_env", "reference_controller"])
+@pytest.mark.parametrize("wrong", ["Humanoid-v0", "Quadruped-v0", "dynenvs/Humanoid-v7"])
+def test_what_takes_an_id_says_which_was_meant(maker: str, wrong: str) -> None:
+    """Gymnasium's own errors know the ids of others alone: its Humanoid-v0 was deprecated."""
+    if maker == "make_sb3_vec_env":
+        pytest.importorskip("stable_baselines3")
+    arguments = (wrong, 2) if maker == "make_sb3_vec_env" else (wrong,)
+    meant = "dynenvs/" + wrong.rpartition("/")[2].partition("-")[0] + "-v0"
+    with pytest.raises(ValueError, match=f"no environment of dynenvs; did you mean '{meant}'"):
+        getattr(agents, maker)(*arguments)

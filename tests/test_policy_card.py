@@ -334,6 +334,8 @@ def test_files_by_the_wrong_door(whole: Path, tmp_path: Path) -> None:
         load_policy(tmp_path / "nowhere.safetensors")
     with pytest.raises(ValueError, match=r"'best' is no \.safetensors file, nor a policy"):
         load_policy("best", PENDULUM)
+    with pytest.raises(ValueError, match=r"'ppo' is no .safetensors file; what ships needs an id"):
+        load_policy("ppo")
     with pytest.raises(TypeError, match=r"env_id must be an environment's id .*, got 5"):
         load_policy("ppo", 5)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="is a policy for dynenvs/DoublePendulum-v0"):

@@ -14,6 +14,7 @@ from dynenvs.agents.experts.pendulum.double_pendulum import PendulumController
 from dynenvs.agents.experts.planar.expert import WalkingController
 from dynenvs.agents.experts.quadruped.any_quadruped import AnyTrottingController
 from dynenvs.agents.experts.quadruped.expert import TrottingController
+from dynenvs.envs.checks import unknown_id
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
@@ -48,7 +49,7 @@ def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) ->
     Raises:
         ValueError: no expert for it, or none that knows its options.
     """
-    inner = (gym.make(env) if isinstance(env, str) else env).unwrapped
+    inner = (_made(env) if isinstance(env, str) else env).unwrapped
     if isinstance(inner, DynEnv | DynVectorEnv):
         if inner.task.motors is not None:
             raise ValueError('experts give torques: make the environment with control="torque"')
@@ -60,3 +61,15 @@ def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) ->
     raise ValueError(
         f"no reference controller for {inner}; there is one for each of: {', '.join(ENVIRONMENTS)}"
     )
+
+
+def _made(env_id: str) -> gym.Env[Any, Any]:
+    """An environment by its id.
+
+    Raises:
+        ValueError: there is none of this id; says which may be meant.
+    """
+    try:
+        return gym.make(env_id)
+    except (gym.error.UnregisteredEnv, gym.error.DeprecatedEnv):
+        raise ValueError(unknown_id(env_id, "env")) from None

@@ -7,19 +7,18 @@ commands and pictures stay as they are.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.envs.registration import EnvSpec, load_env_creator, registry
+from gymnasium.envs.registration import load_env_creator, registry
 from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.envs.checks import known_arguments
+from dynenvs.envs.checks import known_arguments, spec_of, unknown_id
 from dynenvs.envs.core.blocks import Block, slices_of, symmetric
 from dynenvs.envs.core.shell import Observation, Shell
 from dynenvs.envs.core.state import State
@@ -73,10 +72,10 @@ def make_task(
     """
     if not callable(function):
         raise TypeError(f"function must take a State and give an Outcome, got {function!r:.200}")
-    spec = _spec(robot)
+    spec = spec_of(robot, "robot")
     single, many = _shell(spec.entry_point, Shell), _shell(spec.vector_entry_point, VectorShell)
     if single is None or many is None:
-        raise ValueError(_unknown(robot))
+        raise ValueError(unknown_id(robot, "robot"))
     known_arguments(options, single.__signature__.parameters, "make_task")
     title = _title(function)
     name = name or f"dynenvs/{title}-v0"
@@ -95,28 +94,6 @@ def make_task(
         kwargs={**spec.kwargs, **options},
     )
     return name
-
-
-def _spec(robot: str) -> EnvSpec:
-    """An environment's entry in Gymnasium's registry.
-
-    Raises:
-        ValueError: there is none of this id; says which may be meant.
-    """
-    if robot not in registry:  # Gymnasium's own errors know the ids of others alone
-        raise ValueError(_unknown(robot))
-    return registry[robot]
-
-
-def _unknown(robot: str) -> str:
-    """That an id is none of ours, and which of ours are like it."""
-    ids = [name for name in registry if name.startswith("dynenvs/")]
-    ours = {name.partition("/")[2].lower(): name for name in ids}
-    bare = str(robot).rpartition("/")[2].lower()
-    most = 1 if bare in ours else 2
-    like = [ours[word] for word in difflib.get_close_matches(bare, list(ours), n=most)]
-    hint = f"; did you mean {' or '.join(map(repr, like))}?" if like else ""
-    return f"robot: {robot!r} is no environment of dynenvs{hint}"
 
 
 def _shell(entry: Any, kind: type) -> Any:
