@@ -68,6 +68,12 @@ environment (Agarwal et al. 2021), and is missing where one of them has a single
 | agent | environments | runs | interquartile mean | interval |
 | --- | ---: | ---: | ---: | ---: |
 """
+MACHINES = """\
+Each log in `results/` names its machine, its date and the load before it began.
+
+| machine | runs | evaluations of what ships | when | load before |
+| --- | ---: | ---: | --- | --- |
+"""
 NAMES = {
     "clone": "cloned",
     "dagger": "DAgger",
@@ -245,26 +251,24 @@ def _row(
 
 
 def _machines(logs: Logs) -> str:
-    """Each machine with what ran there."""
-    found: dict[str, list[str]] = defaultdict(list)
+    """Each machine: how much ran there, and when; every log says it of its own run."""
+    found: dict[str, Logs] = defaultdict(list)
     for log in logs:
         if "machine" in log:
             m = log["machine"]
             versions = ", ".join(f"{name} {version}" for name, version in m["versions"].items())
             what = f"{m['processor']}, {m['cores']} cores, {m['system']}; {versions}"
-            env = log["env"].removeprefix("dynenvs/")
-            if "kind" not in log:
-                found[what].append(f"the evaluation of what ships in {env} ({m['date']})")
-                continue
-            load = "unknown" if m["load"] is None else f"{m['load']:.1f}"
-            found[what].append(
-                f"{run_name(log)} in {env} (seed {log['seed']}, {m['date']}, {load})"
-            )
-    return "".join(
-        f"{what}; in brackets the date, and the load of the machine before the run: "
-        f"{'; '.join(runs)}.\n\n"
-        for what, runs in found.items()
-    )
+            found[what].append(log)
+    rows = [MACHINES]
+    for what, those in found.items():
+        runs = sum("kind" in log for log in those)
+        dates = sorted(log["machine"]["date"] for log in those)
+        loads = [log["machine"]["load"] for log in those if log["machine"].get("load") is not None]
+        ends = [f"{load:.1f}" for load in (min(loads), max(loads))] if loads else ["unknown"]
+        when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
+        load = " to ".join(dict.fromkeys(ends))
+        rows.append(f"| {what} | {runs} | {len(those) - runs} | {when} | {load} |\n")
+    return "".join(rows)
 
 
 def _plot(path: Path, title: str, logs: Logs) -> None:
