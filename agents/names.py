@@ -7,8 +7,7 @@ from pathlib import Path
 
 from gymnasium.envs.registration import registry
 
-from dynenvs.envs.checks import did_you_mean
-from dynenvs.registration import ENVIRONMENTS, LEGGED, MUJOCO
+from dynenvs.registration import ENVIRONMENTS, LEGGED, MUJOCO, did_you_mean
 
 ROBOT_FILES = (".xml", ".urdf", ".json")
 POLICY_FILES = (".zip", ".safetensors")

@@ -14,9 +14,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from numpy.typing import NDArray
 
 from dynenvs.agents.errors import install_hint
-from dynenvs.envs.checks import known_arguments, spec_of
+from dynenvs.envs.checks import known_arguments
 from dynenvs.envs.core.shell import Shell
 from dynenvs.envs.core.vector_shell import VectorShell
+from dynenvs.registration import spec_of
 
 try:
     from stable_baselines3.common.vec_env import VecEnv, VecMonitor

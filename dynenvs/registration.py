@@ -1,8 +1,12 @@
-"""The environments' entries in Gymnasium's registry."""
+"""The environments' entries in Gymnasium's registry, and what may be meant by a wrong id."""
 
 from __future__ import annotations
 
-from gymnasium.envs.registration import register, registry
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+from gymnasium.envs.registration import EnvSpec, register, registry
 
 EPISODE_STEPS = 1000  # control steps after which an episode is truncated by default
 
@@ -55,3 +59,31 @@ def register_environments() -> None:
                 reward_threshold=threshold,
                 max_episode_steps=limit,
             )
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The end of an error: "; did you mean 'humanoid'?", or nothing if no known word is like it."""
+    like = difflib.get_close_matches(word.lower(), list(known), n=1)
+    return f"; did you mean {like[0]!r}?" if like else ""
+
+
+def spec_of(env_id: str, what: str) -> EnvSpec:
+    """An environment's entry in Gymnasium's registry.
+
+    Raises:
+        ValueError: there is none of this id; says which may be meant.
+    """
+    if env_id not in registry:  # Gymnasium's own errors know the ids of others alone
+        raise ValueError(unknown_id(env_id, what))
+    return registry[env_id]
+
+
+def unknown_id(env_id: Any, what: str) -> str:
+    """The error for an id that is none of ours, with those of ours that are like it."""
+    ids = [name for name in registry if name.startswith("dynenvs/")]
+    ours = {name.partition("/")[2].lower(): name for name in ids}
+    bare = str(env_id).rpartition("/")[2].lower()
+    most = 1 if bare in ours else 2
+    like = [ours[word] for word in difflib.get_close_matches(bare, list(ours), n=most)]
+    hint = f"; did you mean {' or '.join(map(repr, like))}?" if like else ""
+    return f"{what}: {env_id!r} is no environment of dynenvs{hint}"

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import numbers
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import gymnasium as gym
 import numpy as np
-from gymnasium.envs.registration import EnvSpec, registry
 from numpy.typing import NDArray
+
+from dynenvs.registration import did_you_mean
 
 MOST_SEED = 2**128
 IN_SPACE = "loose objects are bodies in space: Quadruped-v0 and Humanoid-v0 alone take them"
@@ -185,34 +185,6 @@ def known_arguments(given: Collection[str], names: Collection[str], function: st
                 f"{function}() got an unexpected keyword argument {name!r}{why}{hint} "
                 f"choose from: {', '.join(names)}"
             )
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of an error: "; did you mean 'humanoid'?", or nothing if no known word is like it."""
-    like = difflib.get_close_matches(word.lower(), list(known), n=1)
-    return f"; did you mean {like[0]!r}?" if like else ""
-
-
-def spec_of(env_id: str, what: str) -> EnvSpec:
-    """An environment's entry in Gymnasium's registry.
-
-    Raises:
-        ValueError: there is none of this id; says which may be meant.
-    """
-    if env_id not in registry:  # Gymnasium's own errors know the ids of others alone
-        raise ValueError(unknown_id(env_id, what))
-    return registry[env_id]
-
-
-def unknown_id(env_id: Any, what: str) -> str:
-    """The error for an id that is none of ours, with those of ours that are like it."""
-    ids = [name for name in registry if name.startswith("dynenvs/")]
-    ours = {name.partition("/")[2].lower(): name for name in ids}
-    bare = str(env_id).rpartition("/")[2].lower()
-    most = 1 if bare in ours else 2
-    like = [ours[word] for word in difflib.get_close_matches(bare, list(ours), n=most)]
-    hint = f"; did you mean {' or '.join(map(repr, like))}?" if like else ""
-    return f"{what}: {env_id!r} is no environment of dynenvs{hint}"
 
 
 def got(value: Any) -> str:

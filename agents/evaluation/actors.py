@@ -14,9 +14,8 @@ from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.agents.experts.standing import StandingController
 from dynenvs.agents.files import SUFFIX, shipped, shipped_file
 from dynenvs.agents.names import short_name
-from dynenvs.envs.checks import did_you_mean
 from dynenvs.memory.layout import Floats
-from dynenvs.registration import MUJOCO
+from dynenvs.registration import MUJOCO, did_you_mean
 
 NAMES = ("expert", "random", "standing")
 

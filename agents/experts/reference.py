@@ -14,7 +14,6 @@ from dynenvs.agents.experts.pendulum.double_pendulum import PendulumController
 from dynenvs.agents.experts.planar.expert import WalkingController
 from dynenvs.agents.experts.quadruped.any_quadruped import AnyTrottingController
 from dynenvs.agents.experts.quadruped.expert import TrottingController
-from dynenvs.envs.checks import unknown_id
 from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector import DynVectorEnv
@@ -25,7 +24,7 @@ from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumTask
 from dynenvs.envs.pendulum.double_pendulum import DoublePendulumTask
 from dynenvs.envs.planar.planar_humanoid import PlanarHumanoidTask
 from dynenvs.envs.planar.planar_quadruped import PlanarQuadrupedTask
-from dynenvs.registration import ENVIRONMENTS
+from dynenvs.registration import ENVIRONMENTS, unknown_id
 
 EXPERTS: dict[type[Task], Callable[[DynEnv | DynVectorEnv], BatchController]] = {
     DoublePendulumTask: PendulumController,

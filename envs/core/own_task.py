@@ -18,11 +18,12 @@ from gymnasium.vector import AutoresetMode
 from gymnasium.vector.utils import batch_space
 from numpy.typing import ArrayLike, NDArray
 
-from dynenvs.envs.checks import known_arguments, spec_of, unknown_id
+from dynenvs.envs.checks import known_arguments
 from dynenvs.envs.core.blocks import Block, slices_of, symmetric
 from dynenvs.envs.core.shell import Observation, Shell
 from dynenvs.envs.core.state import State
 from dynenvs.envs.core.vector_shell import Flags, Floats, VectorShell
+from dynenvs.registration import spec_of, unknown_id
 
 END = "task"  # what `info["end"]` says of an episode that the function has ended
 

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from dynenvs.agents.machine import describe, load
-from dynenvs.envs.checks import did_you_mean
 from dynenvs.files import written_whole
+from dynenvs.registration import did_you_mean
 from studies.bench import (
     batch,
     compliance,

@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as RichTable
 
-from dynenvs.envs.checks import did_you_mean
 from dynenvs.files import written_whole
+from dynenvs.registration import did_you_mean
 from studies.reproduce.experiment import Experiment, Outcome
 from studies.reproduce.output import ready, save, section, write_picture
 
