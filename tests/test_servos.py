@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from trees import close
 import dynenvs
 from dynenvs import ModelBuilder, World, Worlds, prismatic, revolute
 from dynenvs.model.model import Model
+from dynenvs.simulation.room import with_room
 
 Law = dict[str, Any]
 
@@ -283,3 +285,35 @@ def test_position_servos_agree_with_implicitfast_to_first_order() -> None:
         gap = np.abs(theirs - ours).max()
         theirs, ours = both(MJCF.format(dt / 2, HOLDERS), again)
         assert gap / np.abs(theirs - ours).max() == pytest.approx(ratio, rel=0.05)
+
+
+def test_a_step_with_controls_opens_no_workspace() -> None:
+    """Its views are opened once, not in each step: that took ten times as long as the kernel."""
+    world, calls = World(slide(position(10.0))), []
+    world.step(control=[0.1])
+    sys.setprofile(lambda frame, *_: calls.append(frame.f_code.co_name))
+    world.step(control=[0.2])
+    sys.setprofile(None)
+    assert "_advance" in calls
+    assert "open_handle" not in calls
+
+
+def test_controls_reach_a_world_that_has_made_room_for_more_contacts() -> None:
+    """They went to where its workspace had them before it grew: servos held still, or worse."""
+    builder = ModelBuilder(gravity=(0, 0, 0))
+    builder.half_space("floor")
+    builder.body("sled", joint=prismatic("x", (1, 0, 0)), mass=2.0, inertia=(0.1,) * 3)
+    for k in range(100):
+        builder.sphere(f"ball{k}", "sled", radius=0.01, position=(0.05 * k, 0, 1.0))
+    model = builder.actuator("motor", {"x": 1.0}, **position(10.0)).build()
+    world, grown = World(model), World(model)
+    grown.step(control=[0.0])
+    grown._move_to(with_room(model, 90, 0))
+    assert grown.model.header.nc > model.header.nc
+    grown.reset()
+    for _ in range(3):
+        for one in (world, grown):
+            one.step(control=[0.3])
+    assert world.q[0] > 0.0
+    assert np.array_equal(grown.q, world.q)
+    assert np.array_equal(grown.tau, world.tau)

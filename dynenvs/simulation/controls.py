@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.jit.compiled import bind, entry, inlined
-from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, WorkView, open_work
+from dynenvs.memory.layout import Bytes, Floats, Ints, Matrix, WorkView
 from dynenvs.model.actuators import steady_laws
 from dynenvs.model.model import Model
 
@@ -72,6 +72,27 @@ def _put_controls(
                 force = law[0] * min(max(control[i, k], law[2]), law[3]) + law[1]
                 total += min(max(force, law[4]), law[5]) * gears[k, j]
             tau[i, motors[j]] = min(max(total, -limit[j]), limit[j])
+    return True
+
+
+@entry(seconds=0.5)
+def _put_servos(
+    control: Matrix, chosen: Bytes, motors: Ints, tau: Matrix, controls: Matrix
+) -> bool:
+    """Controls of actuators of which some are servos: the step will make their forces.
+
+    Into `controls`, as `Inputs` has them, and nothing into `tau`; False, and nothing done, if not
+    all finite.
+    """
+    if not is_finite(control, chosen):
+        return False
+    for i in range(control.shape[0]):
+        controls[i, 0] = 1.0
+        for k in range(control.shape[1]):
+            controls[i, 1 + k] = control[i, k]
+        for k in range(motors.shape[0]):
+            if chosen[i] != 0:
+                tau[i, motors[k]] = 0.0
     return True
 
 
@@ -158,15 +179,13 @@ class Inputs:
                 "(ModelBuilder.actuator)"
             )
         self._fill(self._control, control, "control", chosen, check)
-        if self._has_servos:  # the step will make the forces
-            if not np.isfinite(self._control[self._chosen != 0]).all():
-                raise self._refused(control, "control", chosen, check)
-            self._take_forces(None, chosen, check)
-            self.controls[:, 0], self.controls[:, 1:] = 1.0, self._control
-            return
         if self._put_control is None:
-            what = self._control, self._chosen, *steady_laws(self._model), *self._motors()
-            self._put_control = bind(_put_controls, *what, self._tau)
+            given, motors, limit = (self._control, self._chosen), *self._motors()
+            if self._has_servos:
+                self._put_control = bind(_put_servos, *given, motors, self._tau, self.controls)
+            else:
+                laws = steady_laws(self._model)
+                self._put_control = bind(_put_controls, *given, *laws, motors, limit, self._tau)
         if not self._put_control():
             raise self._refused(control, "control", chosen, check)
 
@@ -182,10 +201,6 @@ class Inputs:
             array[...] = value
         else:
             array[...] = check(value, shape, name, chosen)
-
-    def put_controls(self, buffer: Bytes) -> None:
-        """A single world's into a workspace of a model with servos."""
-        put_controls(open_work(self._model.packed, buffer), self.controls[0])
 
     def _refused(self, value: Any, name: str, chosen: Flags | None, check: Check) -> ValueError:
         """What `check` says of numbers that are not all finite."""

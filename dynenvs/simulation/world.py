@@ -23,7 +23,7 @@ from dynenvs.model.parts import MOST_COUNT
 from dynenvs.model.validation import check_parameters, finite_vector, mend_lists, whole_number
 from dynenvs.simulation.audit import Audit, Given, Scratch
 from dynenvs.simulation.certificate import Certificate, certify
-from dynenvs.simulation.controls import Inputs
+from dynenvs.simulation.controls import Inputs, put_controls
 from dynenvs.simulation.diagnostics import Diagnostics, read_diagnostics
 from dynenvs.simulation.guard import alone, in_use
 from dynenvs.simulation.readings import Readings, contact_sources, step_anew
@@ -400,7 +400,7 @@ class World(Readings):
     def _call(self) -> Callable[[], Any]:
         """The step's kernel with its arguments."""
         if self._servos:
-            self._inputs.put_controls(self._buffer)
+            put_controls(self._handle, self._inputs.controls[0])
         if self._bound is None:
             self._bound = bind(step_anew, self._handle, self._tau, self._timestep)
         return self._bound
