@@ -94,7 +94,7 @@ def _options(env_id: str) -> list[str]:
     Raises:
         ValueError: it has no vector environment as this package's are.
     """
-    entry = spec_of(env_id.rpartition(":")[2], "env_id").vector_entry_point
+    entry = spec_of(env_id, "env_id").vector_entry_point
     kind: Any = load_env_creator(entry) if isinstance(entry, str) else entry
     if not (isinstance(kind, type) and issubclass(kind, VectorShell)):
         raise ValueError(f"{env_id!r} has no vector environment of dynenvs")

@@ -70,12 +70,17 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 def spec_of(env_id: str, what: str) -> EnvSpec:
     """An environment's entry in Gymnasium's registry.
 
+    Args:
+        env_id: its id, with or without a module before it, as "dynenvs:dynenvs/Humanoid-v0".
+        what: the argument that the id was given as, for the error.
+
     Raises:
         ValueError: there is none of this id; says which may be meant.
     """
-    if env_id not in registry:  # Gymnasium's own errors know the ids of others alone
+    bare = str(env_id).rpartition(":")[2]
+    if bare not in registry:  # Gymnasium's own errors know the ids of others alone
         raise ValueError(unknown_id(env_id, what))
-    return registry[env_id]
+    return registry[bare]
 
 
 def unknown_id(env_id: Any, what: str) -> str:

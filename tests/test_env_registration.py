@@ -20,6 +20,7 @@ from rollouts import (
 )
 
 from dynenvs import agents
+from dynenvs.registration import spec_of
 
 
 def test_environments_are_registered() -> None:
@@ -187,3 +188,8 @@ def test_what_takes_an_id_says_which_was_meant(maker: str, wrong: str) -> None:
     meant = "dynenvs/" + wrong.rpartition("/")[2].partition("-")[0] + "-v0"
     with pytest.raises(ValueError, match=f"no environment of dynenvs; did you mean '{meant}'"):
         getattr(agents, maker)(*arguments)
+
+
+def test_an_id_may_have_its_module_before_it() -> None:
+    """As gym.make takes it."""
+    assert spec_of("dynenvs:dynenvs/Humanoid-v0", "env").id == "dynenvs/Humanoid-v0"

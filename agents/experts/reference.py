@@ -24,7 +24,7 @@ from dynenvs.envs.pendulum.chain_pendulum import ChainPendulumTask
 from dynenvs.envs.pendulum.double_pendulum import DoublePendulumTask
 from dynenvs.envs.planar.planar_humanoid import PlanarHumanoidTask
 from dynenvs.envs.planar.planar_quadruped import PlanarQuadrupedTask
-from dynenvs.registration import ENVIRONMENTS, unknown_id
+from dynenvs.registration import ENVIRONMENTS, spec_of
 
 EXPERTS: dict[type[Task], Callable[[DynEnv | DynVectorEnv], BatchController]] = {
     DoublePendulumTask: PendulumController,
@@ -48,7 +48,7 @@ def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) ->
     Raises:
         ValueError: no expert for it, or none that knows its options.
     """
-    inner = (_made(env) if isinstance(env, str) else env).unwrapped
+    inner = (gym.make(spec_of(env, "env")) if isinstance(env, str) else env).unwrapped
     if isinstance(inner, DynEnv | DynVectorEnv):
         if inner.task.motors is not None:
             raise ValueError('experts give torques: make the environment with control="torque"')
@@ -60,15 +60,3 @@ def reference_controller(env: str | gym.Env[Any, Any] | gym.vector.VectorEnv) ->
     raise ValueError(
         f"no reference controller for {inner}; there is one for each of: {', '.join(ENVIRONMENTS)}"
     )
-
-
-def _made(env_id: str) -> gym.Env[Any, Any]:
-    """An environment by its id.
-
-    Raises:
-        ValueError: there is none of this id; says which may be meant.
-    """
-    try:
-        return gym.make(env_id)
-    except (gym.error.UnregisteredEnv, gym.error.DeprecatedEnv):
-        raise ValueError(unknown_id(env_id, "env")) from None
