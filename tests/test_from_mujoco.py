@@ -6,7 +6,9 @@ import copy
 import pickle
 import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 from dynenvs import ModelBuilder, World, Worlds, free
@@ -57,6 +59,29 @@ def test_environments_say_what_mujocos_words_are_here() -> None:
         # No word is promised that is not there
         with pytest.raises(AttributeError, match="has no attribute 'warning'"):
             _ = shell.world.warning
+
+
+@pytest.mark.parametrize("name", ["DoublePendulum-v0", "MujocoHopper-v5"])
+@pytest.mark.parametrize("many", [False, True])
+def test_set_state_of_gymnasiums_says_how_to_place_a_world(name: str, many: bool) -> None:
+    """By `set_state(qpos, qvel)` itself, or by the statements that its error names."""
+    import gymnasium as gym
+
+    made: Any = gym.make_vec(f"dynenvs/{name}", 2) if many else gym.make(f"dynenvs/{name}")
+    env = made.unwrapped
+    env.reset(seed=0)
+    qpos, qvel = env.world.q + 0.01, env.world.v + 0.02
+    if name.startswith("Mujoco") and not many:  # as Gymnasium's own
+        env.set_state(qpos, qvel)
+    else:
+        with pytest.raises(TypeError, match="not qpos and qvel: write them into one, ") as told:
+            env.set_state(qpos, qvel)
+        with pytest.raises(TypeError, match="not qpos and qvel"):
+            env.set_state(qpos=qpos, qvel=qvel)
+        statements = str(told.value).partition("into one, ")[2].rpartition(" (docs/")[0]
+        exec(statements, {"env": env, "qpos": qpos, "qvel": qvel})
+    np.testing.assert_array_equal(env.world.q, qpos)
+    np.testing.assert_array_equal(env.world.v, qvel)
 
 
 def test_other_words_and_a_propertys_own_errors_stay(model: Model) -> None:

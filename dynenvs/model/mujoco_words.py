@@ -5,9 +5,12 @@ docs/from-mujoco.md explains each of them (`tests/test_from_mujoco.py`).
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+Method = TypeVar("Method", bound=Callable[..., None])
 
 DATA = {  # of mjData, and what worlds have instead
     "qpos": "q",
@@ -64,3 +67,23 @@ def missing(owner: object, name: str, words: Mapping[str, str]) -> Any:
         kind = type(owner).__name__
         message = f"{kind} has no {name!r}; what MuJoCo calls {name} is {here} here ({PAGE})"
         raise AttributeError(message, name=name, obj=owner) from None
+
+
+def of_one_state(method: Method) -> Method:
+    """A method `set_state(state)` that says what to do instead of `set_state(qpos, qvel)`.
+
+    Gymnasium's MuJoCo environments take positions and velocities; a state here is more than that:
+    the warm start, the task's clock and its random numbers.
+    """
+
+    @functools.wraps(method)
+    def set_state(self: Any, *given: Any, **named: Any) -> None:
+        if len(given) == 2 or named.keys() & {"qpos", "qvel"}:
+            raise TypeError(
+                "set_state takes a state of get_state(), not qpos and qvel: write them into one, "
+                'state = env.get_state(); state["world"]["q"][:] = qpos; '
+                'state["world"]["v"][:] = qvel; env.set_state(state) (docs/own-task.md)'
+            )
+        method(self, *given, **named)
+
+    return cast(Method, set_state)

@@ -22,6 +22,7 @@ from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.worlds import Worlds
 from dynenvs.memory.layout import Floats
 from dynenvs.model.model import Model
+from dynenvs.model.mujoco_words import of_one_state
 
 
 class DynEnv(Shell):
@@ -135,6 +136,7 @@ class DynEnv(Shell):
         """
         return self.worlds.get_state()
 
+    @of_one_state
     def set_state(self, state: dict[str, NDArray[Any]]) -> None:
         """Restore what `get_state` gave, here or of one world of a batch.
 

@@ -32,6 +32,7 @@ from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector_shell import Flags, Floats, VectorShell
 from dynenvs.envs.core.worlds import Worlds
+from dynenvs.model.mujoco_words import of_one_state
 
 ORDERS = {
     AutoresetMode.NEXT_STEP: STEP_OR_BEGIN,
@@ -172,6 +173,7 @@ class DynVectorEnv(VectorShell):
         """
         return self.worlds.get_state()
 
+    @of_one_state
     def set_state(self, state: dict[str, NDArray[Any]]) -> None:
         """Restore what `get_state` gave; `envs[i].set_state` restores one world.
 

@@ -16,6 +16,7 @@ from dynenvs.envs.core.vector_shell import Flags, Floats, VectorShell
 from dynenvs.envs.mujoco.batch import Batch, checked_actions
 from dynenvs.envs.mujoco.single import MujocoEnv
 from dynenvs.envs.mujoco.task import MujocoTask
+from dynenvs.model.mujoco_words import of_one_state
 
 
 class MujocoVectorEnv(VectorShell):
@@ -132,6 +133,7 @@ class MujocoVectorEnv(VectorShell):
         """Everything that decides the future of all worlds, bit for bit; one entry a world."""
         return self.batch.get_state()
 
+    @of_one_state
     def set_state(self, state: dict[str, NDArray[Any]]) -> None:
         """Restore what `get_state` gave.
 
