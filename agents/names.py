@@ -7,7 +7,8 @@ from pathlib import Path
 
 from gymnasium.envs.registration import registry
 
-from dynenvs.registration import ENVIRONMENTS, LEGGED, MUJOCO, did_you_mean
+from dynenvs.registration import ENVIRONMENTS, LEGGED, MUJOCO
+from dynenvs.spelling import did_you_mean
 
 ROBOT_FILES = (".xml", ".urdf", ".json")
 POLICY_FILES = (".zip", ".safetensors")

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
 from typing import Any
 
-from gymnasium.envs.registration import EnvSpec, register, registry
+from gymnasium.envs.registration import EnvSpec, find_highest_version, register, registry
 
 EPISODE_STEPS = 1000  # control steps after which an episode is truncated by default
 
@@ -61,25 +60,24 @@ def register_environments() -> None:
             )
 
 
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """The end of an error: "; did you mean 'humanoid'?", or nothing if no known word is like it."""
-    like = difflib.get_close_matches(word.lower(), list(known), n=1, cutoff=0.7)
-    return f"; did you mean {like[0]!r}?" if like else ""
-
-
 def spec_of(env_id: str, what: str) -> EnvSpec:
     """An environment's entry in Gymnasium's registry.
 
     Args:
-        env_id: its id, with or without a module before it, as "dynenvs:dynenvs/Humanoid-v0".
+        env_id: its id, with or without a module before it, as "dynenvs:dynenvs/Humanoid-v0"; the
+            newest version if it names none, as `gym.make` takes it.
         what: the argument that the id was given as, for the error.
 
     Raises:
         ValueError: there is none of this id; says which may be meant.
     """
     bare = str(env_id).rpartition(":")[2]
-    if bare not in registry:  # Gymnasium's own errors know the ids of others alone
-        raise ValueError(unknown_id(env_id, what))
+    if bare not in registry:
+        namespace, _, name = bare.partition("/")
+        version = find_highest_version(namespace, name)
+        if version is None:  # Gymnasium's own errors know the ids of others alone
+            raise ValueError(unknown_id(env_id, what))
+        bare = f"{bare}-v{version}"
     return registry[bare]
 
 

@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.registration import did_you_mean
+from dynenvs.spelling import did_you_mean
 
 MOST_SEED = 2**128
 IN_SPACE = "loose objects are bodies in space: Quadruped-v0 and Humanoid-v0 alone take them"

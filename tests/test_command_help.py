@@ -39,6 +39,7 @@ LIGHT = {
     "dynenvs.agents.streams",
     "dynenvs.cli",
     "dynenvs.registration",
+    "dynenvs.spelling",
     "dynenvs.version",
 }
 HEAVY = {

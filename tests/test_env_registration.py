@@ -11,6 +11,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium.envs.registration import EnvSpec, registry
 from gymnasium.utils.env_checker import check_env
 from rollouts import (
     IDS,
@@ -193,3 +194,18 @@ def test_what_takes_an_id_says_which_was_meant(maker: str, wrong: str) -> None:
 def test_an_id_may_have_its_module_before_it() -> None:
     """As gym.make takes it."""
     assert spec_of("dynenvs:dynenvs/Humanoid-v0", "env").id == "dynenvs/Humanoid-v0"
+
+
+def test_an_id_without_a_version_is_the_newest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As gym.make takes it, but without its warning; what takes an id asks `spec_of`."""
+    assert spec_of("dynenvs/Humanoid", "env").id == "dynenvs/Humanoid-v0"
+    assert spec_of("dynenvs:dynenvs/MujocoAnt", "env").id == "dynenvs/MujocoAnt-v5"
+    newer = EnvSpec("dynenvs/Humanoid-v10", entry_point="none.of:These")
+    monkeypatch.setitem(registry, newer.id, newer)
+    assert spec_of("dynenvs/Humanoid", "env") is newer
+    assert type(agents.reference_controller("dynenvs/DoublePendulum")).__name__ == (
+        "PendulumController"
+    )
+    # Gymnasium's own is not meant
+    with pytest.raises(ValueError, match="did you mean 'dynenvs/Humanoid-v"):
+        spec_of("Humanoid", "env")

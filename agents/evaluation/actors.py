@@ -15,7 +15,8 @@ from dynenvs.agents.experts.standing import StandingController
 from dynenvs.agents.files import SUFFIX, shipped, shipped_file
 from dynenvs.agents.names import short_name
 from dynenvs.memory.layout import Floats
-from dynenvs.registration import MUJOCO, did_you_mean
+from dynenvs.registration import MUJOCO
+from dynenvs.spelling import did_you_mean
 
 NAMES = ("expert", "random", "standing")
 

@@ -12,7 +12,7 @@ from typing import Any
 import gymnasium as gym
 from gymnasium.envs.registration import EnvSpec, load_env_creator
 
-from dynenvs.registration import did_you_mean
+from dynenvs.spelling import did_you_mean
 
 WORDS = {"true": True, "false": False, "none": None}
 

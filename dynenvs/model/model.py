@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +29,7 @@ from dynenvs.model.closures import Closures, fill_envelope, fill_loops
 from dynenvs.model.contact_options import ContactOptions, integrator_code, integrator_name
 from dynenvs.model.description import Description
 from dynenvs.model.grains import fill_grains
-from dynenvs.model.mujoco_words import MODEL, missing
+from dynenvs.model.mujoco_words import MODEL, KnowsMujoco
 from dynenvs.model.packing import (
     allocate,
     body_index,
@@ -101,7 +101,7 @@ def _lines(path: str) -> list[str]:
         return []
 
 
-class Model:
+class Model(KnowsMujoco):
     """A frozen robot or scene; make it with `ModelBuilder`.
 
     Attributes:
@@ -124,6 +124,8 @@ class Model:
         state_dtype, at_rest: a world's row, field by field, and its bytes in the neutral
             configuration.
     """
+
+    _mujoco_words = MODEL
 
     def __init__(
         self,
@@ -199,12 +201,6 @@ class Model:
         self._fill_loops()
         fill_cords(arrays, cords, index)
         self._freeze()
-
-    if not TYPE_CHECKING:  # mypy would take every name for an attribute
-
-        def __getattr__(self, name: str) -> Any:
-            """Say what MuJoCo's words are here."""
-            return missing(self, name, MODEL)
 
     # Packing
 

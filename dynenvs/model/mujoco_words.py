@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 Method = TypeVar("Method", bound=Callable[..., None])
 
@@ -47,26 +47,24 @@ SHELL = {"data": "world", "sim": "world", "physics": "world"}  # of tasks
 PAGE = "docs/from-mujoco.md"
 
 
-def missing(owner: object, name: str, words: Mapping[str, str]) -> Any:
-    """For an object's `__getattr__`: an error that names our word for one of MuJoCo's.
+class KnowsMujoco:
+    """An object that is asked for one of MuJoCo's words, and says what it is called here."""
 
-    Args:
-        owner: the object.
-        name: the attribute that was asked for.
-        words: what there is instead, by MuJoCo's words.
+    _mujoco_words: ClassVar[Mapping[str, str]]  # what there is instead, by MuJoCo's words
 
-    Raises:
-        AttributeError: always; a property that raised one keeps its own message.
-    """
-    try:
-        return object.__getattribute__(owner, name)
-    except AttributeError:
-        here = words.get(name, "")
-        if re.split(r"\W", here)[0] not in dir(owner):
-            raise
-        kind = type(owner).__name__
-        message = f"{kind} has no {name!r}; what MuJoCo calls {name} is {here} here ({PAGE})"
-        raise AttributeError(message, name=name, obj=owner) from None
+    if not TYPE_CHECKING:  # mypy would take every name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Raise an AttributeError; a property that raised one keeps its own message."""
+            try:
+                return object.__getattribute__(self, name)
+            except AttributeError:
+                here = self._mujoco_words.get(name, "")
+                if re.split(r"\W", here)[0] not in dir(self):
+                    raise
+                words = f"what MuJoCo calls {name} is {here} here ({PAGE})"
+                message = f"{type(self).__name__} has no {name!r}; {words}"
+                raise AttributeError(message, name=name, obj=self) from None
 
 
 def of_one_state(method: Method) -> Method:

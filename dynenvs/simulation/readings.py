@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from dynenvs.dynamics.jacobians import Frames, read_frames
 from dynenvs.jit.compiled import entry
 from dynenvs.memory.layout import Bytes, Floats, Ints, WorldView, open_work
 from dynenvs.model.model import Model
-from dynenvs.model.mujoco_words import DATA, missing
+from dynenvs.model.mujoco_words import DATA, KnowsMujoco
 from dynenvs.model.parts import positive
 from dynenvs.simulation.batch import read_impulses, read_wrenches
 from dynenvs.simulation.guard import Guarded, alone
@@ -36,19 +36,14 @@ class Joint(NamedTuple):
     velocity: Floats  # [rad/s] or [m/s]
 
 
-class Readings(Guarded):
+class Readings(KnowsMujoco, Guarded):
     """What `World` and `Worlds` have alike; their arrays differ by the row of each world."""
 
+    _mujoco_words = DATA
     _rows: NDArray[Any]  # states, dtype `model.state_dtype`
     _sources: Ints  # `contact_sources` of the model
     _written: bool  # whether parameters may have been written from outside
     _bound: Any  # the step's kernel with its arguments, or None
-
-    if not TYPE_CHECKING:  # mypy would take every name for an attribute
-
-        def __getattr__(self, name: str) -> Any:
-            """Say what MuJoCo's words are here."""
-            return missing(self, name, DATA)
 
     @property
     @abstractmethod

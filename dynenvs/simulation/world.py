@@ -382,7 +382,7 @@ class World(Readings):
                 f"open by {opening:.3g} m or rad {state}; begin where its frames meet (`closure` "
                 "is zero there), or try a shorter timestep"
             )
-        for name in quaternions_of_no_size(self.model, self.q):
+        for name in _quaternions_of_no_size(self.model, self.q):
             return (
                 f"the quaternion of joint {name!r} is zero {state}: no turn is (1, 0, 0, 0), as "
                 "model.neutral() has it"
@@ -526,7 +526,7 @@ def _given(value: ArrayLike, shape: tuple[int, ...], name: str, chosen: Any) -> 
     return finite_vector(value, shape[0], name)
 
 
-def quaternions_of_no_size(model: Model, q: Floats) -> list[str]:
+def _quaternions_of_no_size(model: Model, q: Floats) -> list[str]:
     """Joints whose quaternion is zero: no pose follows from it."""
     before = {"spherical": 0, "free": 3}  # coordinates of the joint before its quaternion
     at = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from dynenvs.envs.checks import choice, got, known, known_arguments, picture_side
 from dynenvs.envs.core.state import Arrays, State
-from dynenvs.model.mujoco_words import SHELL, missing
+from dynenvs.model.mujoco_words import SHELL, KnowsMujoco
 
 Observation = NDArray[Any]  # float64, or float32 if that was asked for
 
 
-class Shell(gym.Env[Observation, NDArray[np.float32]]):
+class Shell(KnowsMujoco, gym.Env[Observation, NDArray[np.float32]]):
     """An environment of one world; a subclass has its physics.
 
     Args:
@@ -31,6 +31,7 @@ class Shell(gym.Env[Observation, NDArray[np.float32]]):
         TypeError: an option that does not exist.
     """
 
+    _mujoco_words = SHELL
     metadata: dict[str, Any] = {"render_modes": ["human", "rgb_array"], "render_fps": 100}  # noqa: RUF012
     task_type: ClassVar[type[Any]]
     observation_space: gym.spaces.Box
@@ -77,12 +78,6 @@ class Shell(gym.Env[Observation, NDArray[np.float32]]):
         self.observation_space, self.action_space = task.observation_space, task.action_space
         self._renderer: Any = None
         self._closed = False
-
-    if not TYPE_CHECKING:  # mypy would take every name for an attribute
-
-        def __getattr__(self, name: str) -> Any:
-            """Say what MuJoCo's words are here."""
-            return missing(self, name, SHELL)
 
     @abstractmethod
     def _take(self, worlds: Any, index: int) -> None:

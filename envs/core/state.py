@@ -7,7 +7,7 @@ functions of their own tasks.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from dynenvs.dynamics.jacobians import Frames
 from dynenvs.memory.layout import Floats
 from dynenvs.model.model import Model
-from dynenvs.model.mujoco_words import STATE, missing
+from dynenvs.model.mujoco_words import STATE, KnowsMujoco
 from dynenvs.simulation.readings import (
     Body,
     Joint,
@@ -38,7 +38,7 @@ class Arrays(NamedTuple):
     legs: tuple[str, ...]  # whose feet have contact forces
 
 
-class State:
+class State(KnowsMujoco):
     """What worlds are at the moment, by names; it follows them, and cannot be written into.
 
     Arrays have one row a world.  Those of a single environment's `world` have none, except in the
@@ -49,17 +49,13 @@ class State:
         single: whether it is one world, whose arrays have no row.
     """
 
+    _mujoco_words = STATE
+
     def __init__(self, source: Callable[[], Arrays], single: bool) -> None:
         self._source, self._single = source, single
         self._seen: tuple[Floats, Floats] | None = None  # where the frames were worked out
         self._frames: Frames
         self._work: tuple[Model, NDArray[np.uint8]] | None = None  # scratch memory
-
-    if not TYPE_CHECKING:  # mypy would take every name for an attribute
-
-        def __getattr__(self, name: str) -> Any:
-            """Say what MuJoCo's words are here."""
-            return missing(self, name, STATE)
 
     @property
     def _arrays(self) -> Arrays:

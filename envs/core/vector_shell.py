@@ -7,7 +7,7 @@ import numbers
 from abc import abstractmethod
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import gymnasium as gym
 import numpy as np
@@ -28,7 +28,7 @@ from dynenvs.envs.checks import (
 from dynenvs.envs.core.limit import NO_LIMIT
 from dynenvs.envs.core.shell import Shell
 from dynenvs.envs.core.state import Arrays, State
-from dynenvs.model.mujoco_words import SHELL, missing
+from dynenvs.model.mujoco_words import SHELL, KnowsMujoco
 from dynenvs.simulation.threads import available_threads
 
 Floats = NDArray[np.float64]
@@ -37,7 +37,7 @@ Flags = NDArray[np.bool_]
 MOST_WORLDS, MOST_THREADS = 10**6, 1024
 
 
-class VectorShell(VectorEnv[NDArray[Any], NDArray[np.float32], NDArray[Any]]):
+class VectorShell(KnowsMujoco, VectorEnv[NDArray[Any], NDArray[np.float32], NDArray[Any]]):
     """Many worlds of a task; a subclass has their physics and names its `env_type`.
 
     Observations, rewards and flags come as arrays of shape (num_envs, ...), bit for bit those of
@@ -62,6 +62,7 @@ class VectorShell(VectorEnv[NDArray[Any], NDArray[np.float32], NDArray[Any]]):
         TypeError: an option that does not exist.
     """
 
+    _mujoco_words = SHELL
     metadata: dict[str, Any] = {"render_modes": ["rgb_array"], "render_fps": 100}  # noqa: RUF012
     env_type: ClassVar[type[Shell]]
     task: Any
@@ -119,12 +120,6 @@ class VectorShell(VectorEnv[NDArray[Any], NDArray[np.float32], NDArray[Any]]):
             ]
             options = inspect.signature(cls.env_type.task_type).parameters.values()
             cls.__signature__ = inspect.Signature([*own, *options])  # type: ignore[attr-defined]
-
-    if not TYPE_CHECKING:  # mypy would take every name for an attribute
-
-        def __getattr__(self, name: str) -> Any:
-            """Say what MuJoCo's words are here."""
-            return missing(self, name, SHELL)
 
     @abstractmethod
     def _make_worlds(self) -> Any:

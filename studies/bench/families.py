@@ -10,7 +10,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from dynenvs.agents.machine import describe, load
 from dynenvs.files import written_whole
-from dynenvs.registration import did_you_mean
+from dynenvs.spelling import did_you_mean
 from studies.bench import (
     batch,
     compliance,

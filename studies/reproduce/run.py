@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 from rich.table import Table as RichTable
 
 from dynenvs.files import written_whole
-from dynenvs.registration import did_you_mean
+from dynenvs.spelling import did_you_mean
 from studies.reproduce.experiment import Experiment, Outcome
 from studies.reproduce.output import ready, save, section, write_picture
 
