@@ -14,7 +14,15 @@ from learning import HUMANOID, run
 from rich.console import Console
 
 from dynenvs import cli
-from dynenvs.agents.evaluation.evaluate import Evaluation, References, as_json, evaluate, table
+from dynenvs.agents.console import WIDE
+from dynenvs.agents.evaluation.evaluate import (
+    NAME_WIDTH,
+    Evaluation,
+    References,
+    as_json,
+    evaluate,
+    table,
+)
 from dynenvs.agents.files import check_writable
 from dynenvs.agents.learn import commands
 from dynenvs.files import folders_above, written_whole
@@ -73,6 +81,17 @@ def test_the_table_of_an_evaluation_fits_80_columns() -> None:
         assert "…" not in found[encoding]
         for figure in ("-0.150", "-123.4", "1000", "1.234", "0.1234", "12.345", "1.99"):
             assert figure in found[encoding]
+
+
+def test_the_table_of_an_evaluation_fits_80_columns_in_a_file() -> None:
+    """A long path breaks behind its slashes, however wide a file is; nothing of it is lost."""
+    worst = Evaluation([1023.4], [1000], [False], [1.234], [0.1234], [12.345], [1.99])
+    path = "/home/me/runs/[bold]/humanoid-with-a-long-name/best_policy.safetensors"
+    console = Console(width=WIDE, file=io.StringIO())
+    console.print(table(HUMANOID, {path: worst}, References(10.0, 900.0)))
+    lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert max(map(len, lines)) <= 80
+    assert path in "".join(line[1 : NAME_WIDTH + 1].strip() for line in lines)
 
 
 @pytest.mark.thorough

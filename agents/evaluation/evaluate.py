@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import textwrap
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from rich import box
+from rich.markup import escape
 from rich.table import Table
 
 from dynenvs.agents.evaluation.actors import digest, policy_file
@@ -37,6 +39,7 @@ COLUMNS = (
     ("slip", "slip", "{:.3f}"),
     ("torque\nchange", "torque_change", "{:.2f}"),
 )
+NAME_WIDTH = 10  # of an agent in the table: what the figures leave of 80 columns
 CAPTION = (
     "spread: standard deviation of the return; speed off: from the command, m/s; slip: how far "
     "standing feet slide in an episode, m; torque change: 99th percentile from step to step, of "
@@ -183,7 +186,7 @@ def table(
     shown = Table(box=box.SIMPLE, padding=0, title_justify="left", caption_justify="left")
     shown.title = ", ".join(filter(None, (env_id, spoken(options), f"{episodes} episodes")))
     shown.caption = CAPTION
-    shown.add_column("agent", overflow="fold", vertical="bottom")
+    shown.add_column("agent", vertical="bottom", no_wrap=True)
     for name, _, _ in COLUMNS:
         shown.add_column(name, justify="right", vertical="bottom", no_wrap=True)
     for name, result in results.items():
@@ -191,5 +194,11 @@ def table(
         cells = [
             form.format(means[key]) if means[key] == means[key] else "-" for _, key, form in COLUMNS
         ]
-        shown.add_row(name, *cells)
+        shown.add_row(_folded(name), *cells)
     return shown
+
+
+def _folded(name: str) -> str:
+    """A name in lines that fit the table's first column; a path breaks behind its slashes."""
+    lines = textwrap.wrap(name.replace("/", "/ "), NAME_WIDTH)
+    return escape("\n".join(line.replace("/ ", "/") for line in lines))
