@@ -171,10 +171,9 @@ def anchors_of_headings(document: Path) -> set[str]:
 
 
 def test_every_entry_of_the_diagnostics_is_explained() -> None:
-    """A stranger finds each in the tables of docs/trouble.md, and none that does not exist."""
+    """A stranger finds each in the tables of docs/diagnostics.md, and none that does not exist."""
     from dynenvs.simulation.diagnostics import Diagnostics
 
-    page = (ROOT / "docs/trouble.md").read_text(encoding="utf-8")
-    section = page.split("## What the diagnostics say\n")[1].split("\n## ")[0]
-    rows = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+    page = (ROOT / "docs/diagnostics.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in page.splitlines() if line.startswith("| `")]
     assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(Diagnostics._fields)

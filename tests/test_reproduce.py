@@ -141,6 +141,10 @@ def test_files_and_page_are_written(
     assert len(rows) == 1 + len(found["data"]["sizes"]["rows"])
     text = page.read_text()
     assert "](page/cloutier-5.4.png)" in text
+    # Columns of numbers alone, which the site does not break at their hyphens
+    assert (
+        "| size | condition | largest difference | median difference |\n|" + 4 * " ---: |" in text
+    )
     with Image.open(tmp_path / "page" / "cloutier-5.4.png") as picture:
         assert picture.size == (560, 336)
     assert "holds" in capsys.readouterr().out

@@ -138,7 +138,7 @@ DIAGRAMS = {
                 (
                     "the root's rows of the equations of motion say what is needed;",
                     "standing feet share it as the clock says, within their friction cones;",
-                    "for balance they push where the capture point asks them to, under the soles",
+                    "for balance they push under the soles where the capture point is",
                 ),
                 "forces f",
             ),

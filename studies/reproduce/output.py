@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import tempfile
 import textwrap
 from collections.abc import Sequence
@@ -117,6 +118,11 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[str]:
     def line(cells: Sequence[Any]) -> str:
         return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
-    return [line(heads), line(["---"] * len(heads))] + [
-        line([number(cell) for cell in row]) for row in rows
-    ]
+    written = [[number(cell) for cell in row] for row in rows]
+    sides = ["---:" if _are_figures(column) else "---" for column in zip(*written, strict=True)]
+    return [line(heads), line(sides), *map(line, written)]
+
+
+def _are_figures(column: Sequence[str]) -> bool:
+    """Whether a column is numbers alone: the page does not break those at their hyphens."""
+    return any(column) and all(re.fullmatch(r"[-+\d.e/% ]*|failed", cell) for cell in column)
