@@ -1,6 +1,6 @@
 """A vector environment of your own in NumPy: keep a ball in the middle of a tilting tray.
 
-Observed are angles and rates of the tray, place and velocity of the ball: 10 numbers.
+Observed: angles and rates of the tray, the ball's place and velocity.  Run `train_on_tray.py`.
 """
 
 import gymnasium as gym

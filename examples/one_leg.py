@@ -2,7 +2,7 @@
 
     python examples/one_leg.py [STEPS [POLICY.zip]]
 
-docs/one-leg.md goes through it.
+docs/one-leg.md explains it.  It needs `pip install "dynenvs[sb3]"`.
 """
 
 import sys
@@ -56,4 +56,4 @@ def main(steps: int = 3_000_000, file: str = "one_leg.zip") -> float:
 
 
 if __name__ == "__main__":
-    print(main(*map(int, sys.argv[1:2]), *sys.argv[2:3]), "of 6 s on the left foot alone")
+    print(f"{main(*map(int, sys.argv[1:2]), *sys.argv[2:3]):.2f} of 6 s on the left foot alone")

@@ -1,6 +1,6 @@
 """A controller of your own: torques by inverse dynamics that let a humanoid bob up and down.
 
-It speaks stable-baselines3's policy protocol, so that what takes a trained policy takes it, too.
+It speaks stable-baselines3's policy protocol: its `evaluate_policy` takes it (`dynenvs[sb3]`).
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""PPO in one file, in CleanRL's way, with what `train_with_sb3.py` explains: a quadruped trots."""
+"""PPO in one file with torch alone, as CleanRL has it: train_with_sb3.py's quadruped trots."""
 
 import sys
 

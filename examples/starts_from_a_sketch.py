@@ -56,4 +56,4 @@ def main(path: str = "sketch.npz", count: int = 2000, seed: int = 0) -> Path:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    print(f"wrote {main(*sys.argv[1:2])}")

@@ -51,8 +51,9 @@ def main(worlds: int = 16, steps: int = 390, picture: str | None = None) -> dict
     way = float(infos["x_position"][stands].mean())
     moved = float(np.linalg.norm(infos["objects"][..., :2] - start, axis=2)[stands].mean())
     print(f"{stands.sum()} of {worlds} are through, {way:.2f} m on; bricks moved by {moved:.2f} m")
+    print(f"residual {worst['residual']:.0e}, {worst['degraded']:.0f} degraded solutions")
     return {"through": float(stands.sum()), "way": way, "moved": moved, **worst}
 
 
 if __name__ == "__main__":
-    print(main(picture=sys.argv[1] if len(sys.argv) > 1 else None))
+    main(picture=sys.argv[1] if len(sys.argv) > 1 else None)
