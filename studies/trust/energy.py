@@ -19,12 +19,12 @@ def fast_tree() -> str:
         world.step()
         most = max(most, totals(world.model, world.q, world.v).energy - start.energy)
     found = world.diagnostics
-    told = f"told by audits in {found.coarse + found.beyond} of 1000 steps"
+    told = f"reported by audits in {found.coarse + found.beyond} of 1000 steps"
     return f"gains {most / start.kinetic:.0%}, {told}, {found.beyond} beyond its rule"
 
 
 ENERGY = (
     Case("two bodies that nothing drives turn by 0.04 rad in a step",
-         "gained 47 % in a second, not told", r"told by audits in [1-9]\d* of 1000",
+         "gained 47 % in a second, unnoticed", r"reported by audits in [1-9]\d* of 1000",
          ("test_certificate",), fast_tree),
 )  # fmt: skip
