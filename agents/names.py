@@ -127,4 +127,5 @@ def default_agent(env_id: str) -> str:
 def _words(env_id: str) -> tuple[str, ...]:
     """All names of an environment, the short one first."""
     bare = env_id.removeprefix("dynenvs/")
-    return short_name(env_id), bare.rsplit("-v", 1)[0], bare, env_id
+    newest = (word.rsplit("-v", 1)[0] for word in (bare, env_id))  # there is one version of each
+    return short_name(env_id), bare, env_id, *newest

@@ -212,7 +212,7 @@ def test_names() -> None:
     ]
     for name, env_id in zip(short, ENVIRONMENTS, strict=True):
         bare = env_id.removeprefix("dynenvs/")
-        for known in (name, env_id, bare, bare.removesuffix("-v0"), name.upper()):
+        for known in (name, env_id, env_id[: -len("-v0")], bare, bare[: -len("-v0")], name.upper()):
             assert environment_id(known) == env_id
     assert short_name("dynenvs/MujocoWalker2d-v5") == "mujoco-walker2d"
     choices = ", ".join([*short, *map(short_name, MUJOCO)])
