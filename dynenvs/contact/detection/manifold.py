@@ -13,7 +13,7 @@ from dynenvs.contact.detection.geometry.spot import back, discard
 from dynenvs.contact.detection.hulls import find_hull_spots
 from dynenvs.contact.detection.known import keep_end, take_over
 from dynenvs.contact.detection.smooth import find_smooth_spots
-from dynenvs.contact.detection.travel import fastest_point
+from dynenvs.contact.detection.travel import closing_way
 from dynenvs.jit.compiled import inlined, unit
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Floats, Ints, WorkView
@@ -40,8 +40,8 @@ def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
     owners: of the blocks of slots (the state's): pairs that come near are given one.  Who asks
     without `after` has marked the blocks that must stay (`keep_blocks`).
     Slots of pairs that were near at the start of the step alone are FAR at its end.
-    Of hulls and smooth solids, those show slots at the start that can come together within dt, and
-    at the end those that did so at the start, or overlap.
+    Of boxes, hulls and smooth solids, those show slots at the start that can come together within
+    dt, and at the end those that did so at the start, or overlap.
     `w.answer.blocks` tells how many blocks there would have to be if some pairs found none.
     Returns FOUND.
     """
@@ -95,7 +95,9 @@ def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
 
 @inlined
 def _looks(pair: Any) -> bool:
-    """Whether a pair is of hulls or smooth solids, whose slots take long to find."""
+    """Whether a pair's slots take long to find: of hulls, smooth solids, or a box and no ball."""
+    if pair.kind_b == BOX:
+        return bool(pair.kind_a != SPHERE)
     smooth = pair.kind_a >= CYLINDER or pair.kind_b >= CYLINDER
     return bool(smooth or pair.kind_a == CONVEX or pair.kind_b == CONVEX)
 
@@ -107,39 +109,27 @@ def _look_at(w: WorkView, pair: Any, number: int, dt: float, after: bool) -> flo
     At the start: that can come within MARGIN in dt.  At the end, what could not meet matters where
     it overlaps all the same.
     """
+    near = w.header[0].near
     if after:
-        return LOOK if pair.beside != 0 or _could_meet(w, number) else 0.0
-    speed = 0.0
-    for solid in (pair.solid_a, pair.solid_b):
-        body = w.solids[solid].body
-        if body > 0:
-            speed += fastest_point(w, body)
-    return min(LOOK, MARGIN + dt * speed)
+        return near if _could_meet(w, number) else 0.0
+    return min(near, MARGIN + closing_way(w, pair, dt))
 
 
 @inlined
 def _find_slots(w: WorkView, pair: Any, at: int, first: int, after: bool) -> None:
     """Fill the slots of the near pair w.near[at], from `first` on."""
     entry = w.near[at]
-    if not _looks(pair):
-        _find(w, pair, at, first)
-        # Contacts ask what has become of them
-        if after and entry.slots == 0 and _showed_slots(w, entry.pair):
-            discard(w.spots, first, pair.slots)
-        return
     if pair.kind_a >= CYLINDER or pair.kind_b >= CYLINDER:
         find_smooth_spots(w, at, first)
-    else:
+    elif pair.kind_a == CONVEX or pair.kind_b == CONVEX:
         find_hull_spots(w, at, first)
+    elif pair.kind_b == BOX:
+        find_box_spots(w, at, first)
+    else:
+        discard(w.spots, first, entry.slots)
+        _find(w, pair, at, first)
     if after and entry.slots == 0 and entry.asked > 0.0:  # contacts ask what has become of them
         discard(w.spots, first, pair.slots)
-
-
-@inlined
-def _showed_slots(w: WorkView, pair: int) -> bool:
-    """At the end of a step, whether a pair had slots when it began."""
-    k = entry_of(w.near, 0, w.answer[0].near, w.broad.entry, pair)
-    return bool(k >= 0 and w.near[k].slots > 0)
 
 
 @inlined
@@ -185,12 +175,8 @@ def _place(solid: Any, pose: Any, shape: Any) -> None:
 
 @inlined
 def _find(w: WorkView, pair: Any, at: int, first: int) -> None:
-    """The same for spheres and capsules; boxes and fields have units of their own."""
+    """The same for spheres and capsules, and over fields; the slots come discarded."""
     a, b, spots = w.shapes[pair.solid_a], w.shapes[pair.solid_b], w.spots
-    if pair.kind_b == BOX:
-        find_box_spots(w, at, first)
-        return
-    discard(spots, first, pair.slots)
     if pair.kind_b == HEIGHT_FIELD or pair.kind_b == BLOCK_FIELD:
         find_field_spots(w, at, first)
     elif pair.kind_b == SPHERE:

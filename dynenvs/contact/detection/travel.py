@@ -34,6 +34,7 @@ from dynenvs.memory.records import (
     BLOCK_FIELD,
     BOX,
     CONVEX,
+    FAR,
     HALF_SPACE,
     HEIGHT_FIELD,
     INELASTIC,
@@ -109,6 +110,20 @@ def fastest_point(w: WorkView, i: int) -> float:
     x, y, z = _point_velocity(v, p[0] - o[0], p[1] - o[1], p[2] - o[2])
     spin = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
     return math.sqrt(x * x + y * y + z * z) + spin * w.bodies[i].around
+
+
+@inlined
+def closing_way(w: WorkView, pair: Any, dt: float) -> float:
+    """A gap that the velocities of now do not close in dt, wherever it is [m]."""
+    speed = spin = 0.0
+    for solid in (pair.solid_a, pair.solid_b):
+        body = w.solids[solid].body
+        if body > 0:
+            v = w.body[body].v
+            speed += fastest_point(w, body)
+            spin += math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    # A contact stands off the surface of one of them by no more than the gap
+    return dt * speed / (1.0 - dt * spin) if dt * spin < 0.5 else FAR
 
 
 @inlined
