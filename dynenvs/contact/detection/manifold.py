@@ -11,9 +11,9 @@ from dynenvs.contact.detection.geometry.capsule_capsule import capsule_capsule, 
 from dynenvs.contact.detection.geometry.sphere_sphere import sphere_sphere
 from dynenvs.contact.detection.geometry.spot import back, discard
 from dynenvs.contact.detection.hulls import find_hull_spots
-from dynenvs.contact.detection.known import keep_end, take_over
+from dynenvs.contact.detection.known import keep_end, note_standing, take_over
 from dynenvs.contact.detection.smooth import find_smooth_spots
-from dynenvs.contact.detection.travel import closing_way
+from dynenvs.contact.detection.travel import closing_way, note_speeds
 from dynenvs.jit.compiled import inlined, unit
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Floats, Ints, WorkView
@@ -50,19 +50,20 @@ def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
     solids, shapes = w.solids, w.shapes
     if after:
         keep_end(w)
+    else:
+        note_standing(w)
+        note_speeds(w)
     # Every solid where it is now
     start = h.ns if after else 0
     list_at = h.nnear if after else 0
+    poses = w.pose_new if after else w.pose
     for k in range(solids.shape[0]):
-        if after:
-            _place(solids[k], w.pose_new[solids[k].body], shapes[k])
-        else:
-            _place(solids[k], w.pose[solids[k].body], shapes[k])
+        _place(solids[k], poses[solids[k].body], shapes[k])
         for i in range(3):
             broad.centers[k, i] = shapes[k].center[i]
     # The pairs that are near, and slots for those that have none of their own
     near = w.near[list_at : list_at + h.nnear]
-    count, missing = list_near(w, broad, pairs, solids, shapes, near)
+    count, missing = list_near(w, poses, near)
     count, homeless = assign_blocks(w, broad, pairs, owners, near, count, after == 0)
     if missing + homeless > 0:
         answer.blocks = max(answer.blocks, h.nblocks + missing + homeless)
