@@ -8,6 +8,10 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from dynenvs.contact.detection.broad_phase import FEW
+from dynenvs.contact.detection.detect import measure_gaps
+from dynenvs.kinematics.poses import update_poses
+from dynenvs.memory.layout import open_model, open_work
 from dynenvs.model import packing, solids
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.parts import free, revolute
@@ -134,3 +138,48 @@ def test_a_pair_that_was_far_is_found_when_it_comes_near() -> None:
     np.testing.assert_allclose(world.v[[0, 6]], [0.0, 5.0], atol=1e-10)
     world.step(steps=100)
     np.testing.assert_allclose(world.v[[0, 6]], [0.0, 5.0], atol=1e-10)
+
+
+@pytest.mark.parametrize("kept", [0, 1000])
+@pytest.mark.parametrize("step", [0.0, 2e-3])
+def test_a_list_of_pairs_serves_while_little_moves(
+    monkeypatch: pytest.MonkeyPatch, kept: int, step: float
+) -> None:
+    """Long boxes and capsules that drift and turn at random, or turn alone: the pairs that are near
+    are those that a workspace finds that has seen nothing before, or is full of rubbish.
+
+    kept: number of pairs up to which each keeps slots of its own; others are found by a sweep
+    """
+    monkeypatch.setattr(solids, "PAIRS_KEPT", kept)
+    rng, builder, count = np.random.default_rng(0), ModelBuilder(), 16
+    for i in range(count):
+        builder.body(f"b{i}", joint=free(), mass=1.0, inertia=[0.01] * 3)
+        if i % 2:
+            builder.capsule(f"s{i}", f"b{i}", start=(-0.3, 0, 0), end=(0.3, 0, 0), radius=0.02)
+        else:
+            builder.box(f"s{i}", f"b{i}", half_size=(0.3, 0.03, 0.02))
+    model = builder.build()
+    assert (model.header.nblocks > 0) == (kept == 0)
+    m = open_model(model.packed)
+    known = open_work(m, model.workspace())
+    q = np.hstack([rng.uniform(-0.4, 0.4, (count, 3)), rng.normal(size=(count, 4))])
+    made, seen = 0, set[tuple[int, ...]]()
+    rubbish = model.workspace()
+    dirty = open_work(m, rubbish)
+    for k in range(300):
+        q[:, :3] += rng.normal(0.0, step, (count, 3))
+        q[:, 3:] += rng.normal(0.0, 5e-3, (count, 4))
+        q[:, 3:] /= np.linalg.norm(q[:, 3:], axis=1)[:, None]
+        before = known.watch.pose["R"].copy()
+        rubbish[:] = (255, 1, 0)[k % 3]
+        lists = []
+        for w in (known, open_work(m, model.workspace()), dirty):
+            update_poses(m, q.ravel(), w.pose)
+            measure_gaps(w)
+            lists.append(w.near["pair"][: w.answer["near"][0]].tolist())
+        assert lists[0] == lists[1] == lists[2]
+        made += not np.array_equal(before, known.watch.pose["R"])
+        seen.add(tuple(lists[0]))
+    assert model.header.np > FEW
+    assert len(seen) > 5
+    assert 5 < made < 250

@@ -15,7 +15,7 @@ from scipy.spatial.transform import Rotation
 from trees import Array
 
 from dynenvs.contact.assembly.problem import ContactProblem
-from dynenvs.contact.solvers.cone import COLD, solve_cones
+from dynenvs.contact.solvers.cone import COLD, FEW, WARM_BOTH, WARM_MULTIPLIERS, solve_cones
 from dynenvs.contact.solvers.cone_law import certify_cones
 from dynenvs.memory.records import BLOCK, CONE, POLYGON, PYRAMID
 from dynenvs.model.builder import ModelBuilder
@@ -74,6 +74,26 @@ def test_answers_obey_coulombs_law(seed: int, contacts: int, freedoms: int, mu: 
     np.testing.assert_allclose(u, matrix @ p + bias, atol=1e-10)
     assert residual <= 1e-9
     coulomb(mu, p, u, 1e-8)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_few_of_newtons_iterations_come_before_multipliers(seed: int) -> None:
+    """Near the last impulses they suffice, and take fewer factorisations than multipliers."""
+    blocks, matrix, bias = random_problem(seed, contacts=6, freedoms=18, mu=0.5)
+    _, _, last, _ = solve(blocks, matrix, bias)
+    bias = bias * (1.0 + 1e-3 * np.random.default_rng(seed).normal(size=len(bias)))
+    used = {}
+    for start in (WARM_MULTIPLIERS, WARM_BOTH):
+        p, u = last.copy(), np.zeros_like(last)
+        problem = ContactProblem(np.zeros(1, POLYGON), blocks, 6, matrix, bias, len(bias), 1.0)
+        residual, used[start], best = solve_cones(
+            problem, empty_answer(p, u), scratch(problem), start
+        )
+        assert residual <= 1e-9
+        assert best == WARM_MULTIPLIERS
+        coulomb(0.5, p, u, 1e-8)
+    assert used[WARM_BOTH] <= FEW
+    assert used[WARM_BOTH] < used[WARM_MULTIPLIERS]
 
 
 # Where undamped Gauss-Seidel cycles, and Newton's method with it: (contacts, seed, freedoms)

@@ -11,7 +11,15 @@ from environment_pages import write
 from dynenvs.agents.experts.reference import EXPERTS
 from dynenvs.envs.core.table import BatchView
 from dynenvs.jit.handles import Array, Handle
-from dynenvs.memory.layout import BroadView, FilmView, LoopView, ModelView, StateView, WorkView
+from dynenvs.memory.layout import (
+    BroadView,
+    FilmView,
+    LoopView,
+    ModelView,
+    StateView,
+    WatchView,
+    WorkView,
+)
 from dynenvs.memory.sparse_view import SparseView
 
 ROOMS: dict[type[Handle], str] = {
@@ -22,6 +30,7 @@ ROOMS: dict[type[Handle], str] = {
     LoopView: "w.closure",
     FilmView: "w.film",
     SparseView: "w.scene",
+    WatchView: "w.watch",
 }
 MOST = 12  # functions that are named one by one
 

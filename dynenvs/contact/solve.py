@@ -49,6 +49,7 @@ from dynenvs.contact.solvers.exact_cones import solve_on_cones
 from dynenvs.contact.solvers.friction_lcp import solve_lcp_of_rows
 from dynenvs.contact.solvers.interior_point import solve_from_inside
 from dynenvs.contact.solvers.modes import SLIP
+from dynenvs.contact.solvers.multipliers import CROWD
 from dynenvs.contact.solvers.newton import converge, newton
 from dynenvs.contact.solvers.step_multipliers import solve_by_multipliers
 from dynenvs.jit.compiled import called, inlined, unit
@@ -58,7 +59,6 @@ from dynenvs.memory.records import CONE, CONES, KEPT, LEMKE, MODES, MULTIPLIERS,
 
 CHANGES = 2  # of the last step's modes
 CLOSE = 6  # factorisations up to which the last step's impulses were near this one's
-CROWD = 2  # rows per freedom from which multipliers, which factorise freedoms, come before modes
 FEW = 300  # variables of an LCP up to which Lemke's method is tried: it takes minutes beyond
 QUICK, INSIDE, ALL = range(3)  # the first three stages, all but Lemke's, or as many as it takes
 

@@ -7,7 +7,8 @@ Each kernel fills its part of the workspace from what the previous ones left the
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from typing import Annotated, Any
 
 from dynenvs.jit.compiled import entry, inlined, kernel
 from dynenvs.jit.views import copy_words, raw
@@ -42,6 +43,26 @@ def copy_poses(w: ModelView, source: Records, target: Records) -> None:
     """target = source."""
     size = w.header[0].nb * source.itemsize
     copy_words(raw(source, size), raw(target, size), 0, size // 8)
+
+
+@inlined
+def likeness(a: Any, b: Any) -> float:
+    """The trace of the rotation from one pose to another."""
+    trace = 0.0
+    for k in range(3):
+        for l in range(3):
+            trace += a.R[k, l] * b.R[k, l]
+    return trace
+
+
+@inlined
+def turn_between(a: Any, b: Any) -> float:
+    """How far a point of a unit ball moves at most where it turns from one pose to another.
+
+    |R - S|^2 = 6 - 2 trace(R^T S) = 4 - 4 cos(angle); rounding of a turn of less than 1e-7 may give
+    none.
+    """
+    return math.sqrt(max(6.0 - 2.0 * likeness(a, b), 0.0))
 
 
 @kernel

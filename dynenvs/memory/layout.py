@@ -157,13 +157,26 @@ class BroadView(ModelView, buffers=("model", "work")):
     block: Ints = _work(i8, "np", what="each pair's block of slots")
     owners: Ints = _work(i8, "nblocks", what="as `StateView.owners`, where there is no state")
     kept: Ints = _work(i8, "nblocks", what="whether each block must stay with its pair")
-    found: Ints = _work(i8, "nblocks", what="pairs of the pool that are near")
+    found: Ints = _work(i8, "np", what="scratch: numbers of pairs")
     order: Ints = _work(i8, "nsolids", what="solids from left to right")
     boxes: Floats = _work(f8, "nsolids", "6", what="around each solid along x, y, z: from, to [m]")
     centers: Floats = _work(f8, "nsolids", "3", what="of every solid [m]")
     # They show sooner which pairs are far apart; no result depends on what they are
     ways: Floats = _work(f8, "np", "3",
         what="normals of planes that parted hulls and smooth solids the last time")
+
+
+class WatchView(ModelView, buffers=("model", "work")):
+    """How bodies moved since pairs of solids were listed and looked at, and how they move."""
+
+    pairs: Records = _work(OWN, "np", what="those that may be near until a solid moves far")
+    count: Ints = _work(i8, "1", what="how many these are")
+    centers: Floats = _work(f8, "nsolids", "3", what="of every solid when they were listed [m]")
+    pose: Records = _work(POSE, "nb", when="ns", what="poses at that time")
+    turns: Floats = _work(f8, "nb", what="how far a body turned since then, at most [rad]")
+    stands: Ints = _work(i8, "nb", what="whether it stands as it did at the end of the last step")
+    speeds: Floats = _work(f8, "nb", what="of the fastest point of a body, at most [m/s]")
+    spins: Floats = _work(f8, "nb", what="how fast it turns [rad/s]")
 
 
 class LoopView(ModelView, buffers=("model", "work")):
@@ -214,6 +227,7 @@ class WorkView(ModelView, buffers=("model", "work")):
     numbers: Ints = _work(i8, "nk", what="scratch: each candidate's number in a list")
     low: Ints = _work(i8, "2 * nk", what="candidates below ground, and their features")
     broad: BroadView = nested(BroadView)
+    watch: WatchView = nested(WatchView)
     contacts: Records = _work(CONTACT, "nc + 1",
         what="contacts of the step; the last one is scratch")
     variables: Records = _work(VARIABLE, "nl", what="columns of the LCP")
@@ -284,7 +298,7 @@ class WorldView(StateView, WorkView, buffers=("model", "state", "work")):
 
 
 _KINDS: list[type[Handle]] = [
-    ModelView, StateView, WorkView, BroadView, LoopView, FilmView, SparseView,
+    ModelView, StateView, WorkView, BroadView, LoopView, FilmView, SparseView, WatchView,
 ]  # fmt: skip
 NUMBERED = number_arrays(_KINDS, PLACES)  # how many places of the header they take
 

@@ -16,7 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynenvs.jit.handles import Handle
-from dynenvs.memory.layout import BroadView, FilmView, LoopView, ModelView, StateView, WorkView
+from dynenvs.memory.layout import (
+    BroadView,
+    FilmView,
+    LoopView,
+    ModelView,
+    StateView,
+    WatchView,
+    WorkView,
+)
 from dynenvs.memory.records import HEADER
 from dynenvs.memory.sparse_view import SparseView
 from dynenvs.version import __version__
@@ -29,6 +37,7 @@ KINDS: tuple[type[Handle], ...] = (
     LoopView,
     FilmView,
     SparseView,
+    WatchView,
 )
 KEY = "made by"  # of an origin in what is pickled
 

@@ -414,8 +414,8 @@ NEARBY = record_type(
         ("pair", "i8"),
         ("first", "i8"),
         ("slots", "i8"),  # from there on; 0 where the two are too far apart to show any
-        # Of hulls and smooth solids: the distance up to which their slots are needed, 0 once it
-        # is known to be larger [m]
+        # Of boxes, hulls and smooth solids: the distance up to which their slots are needed, 0
+        # once it is known to be larger [m]
         ("look", "f8"),
         # ... that distance as it was asked for, and the one that was found, if it is no larger [m]
         ("asked", "f8"),

@@ -4,8 +4,10 @@ A sweep over boxes around the solids finds those that may be near: sorted along 
 they are spread most widely, each is compared with those to its right until one begins where it ends
 (Baraff, Dynamic Simulation of Non-Penetrating Rigid Bodies, 1992, section 5.1).  What is far apart
 costs nothing.  Pairs that keep slots of their own are few, or over a field: they are tested one by
-one.  Then bounding spheres decide (`near`).  Pairs come in the order of their numbers, whatever
-their slots, so that contacts do too.
+one.  Both list what could be near if each solid moved by SKIN, and the list serves until one has
+(Verlet, Physical Review 159, 1967): so which pairs are near does not depend on it.  Then boxes and
+bounding spheres decide (`is_near`).  Pairs come in the order of their numbers, whatever their
+slots, so that contacts do too.
 
 Blocks of slots out of the pool: the first free one goes to the first pair, in that order, that has
 none.  A block is free again when, at the start of a step, its pair is not near any more and none of
@@ -20,8 +22,9 @@ from typing import Any
 from dynenvs.contact.detection.geometry.segment import clamp
 from dynenvs.contact.detection.geometry.spot import Point, back, column, dot, point
 from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.kinematics.poses import copy_poses, turn_between
 from dynenvs.lcp.workspace import integer
-from dynenvs.memory.layout import BroadView, Floats, Ints, ModelView, Records, StateView
+from dynenvs.memory.layout import BroadView, Floats, Ints, ModelView, Records, StateView, WorkView
 from dynenvs.memory.records import (
     BLOCK_FIELD,
     BOX,
@@ -34,6 +37,9 @@ from dynenvs.memory.records import (
 )
 
 ROOM = 0.5 * (1.0 + 1e-9)  # of what is near: by which a box around a solid is larger on each side
+SKIN = 0.02  # way of a solid's points that the list of watched pairs has room for [m]
+FEW = 100  # pairs with slots of their own, up to which none are listed
+ROUNDING = 1e-7  # by which a turn may be more than its trace tells [rad]
 
 
 @inlined
@@ -49,34 +55,88 @@ def keep_blocks(w: StateView, kept: Ints) -> None:
 
 
 @inlined
-def list_near(
-    w: ModelView, broad: BroadView, pairs: Records, solids: Records, shapes: Records, near: Records
-) -> tuple[int, int]:
-    """Pairs that are near, in order, as `near[:n].pair`; returns n, and how many found no room."""
-    found, missing = 0, 0
-    if w.header[0].nblocks > 0:
-        found, missing = _sweep(broad, w.header[0].near, pairs, solids, shapes)
-    n = integer(0)
-    k = integer(0)
-    for i in range(broad.own.shape[0]):
-        one = broad.own[i]
+def list_near(w: WorkView, poses: Records, near: Records) -> tuple[int, int]:
+    """Pairs that are near, in order, as `near[:n].pair`; returns n, and how many found no room.
+
+    poses: those at which the solids stand (`w.shapes`, `w.broad.centers`)
+    """
+    broad, blocks = w.broad, w.header[0].nblocks
+    if blocks > 0:
+        _enclose(broad, ROOM * w.header[0].near, w.solids, w.shapes)
+    # Few pairs cost less than to see which solids have moved
+    listed, count = broad.own, broad.own.shape[0]
+    if blocks > 0 or count > FEW:
+        if _has_moved(w, poses):
+            _watch(w, poses)
+        listed, count = w.watch.pairs, w.watch.count[0]
+    n, pooled, missing = integer(0), 0, 0
+    for i in range(count):
+        one = listed[i]
         a, b = point(broad.centers[one.solid_a]), point(broad.centers[one.solid_b])
         d = (a[0] - b[0], a[1] - b[1], a[2] - b[2])
         if dot(d, d) > one.far_squared:  # most pairs end here
             continue
-        p = one.pair
-        if is_near(pairs[p], shapes[one.solid_a], shapes[one.solid_b]):
-            while k < found and broad.found[k] < p:
-                near[n].pair = broad.found[k]
-                n += 1
-                k += 1
-            near[n].pair = p
-            n += 1
-    while k < found:
-        near[n].pair = broad.found[k]
+        pair = w.pairs[one.pair]
+        if pair.first < 0 and not _overlap(broad.boxes, one.solid_a, one.solid_b, 0.0):
+            continue
+        if not is_near(pair, w.shapes[one.solid_a], w.shapes[one.solid_b]):
+            continue
+        if pair.first < 0:
+            if pooled == blocks:
+                missing += 1
+                continue
+            pooled += 1
+        near[n].pair = one.pair
         n += 1
-        k += 1
     return n, missing
+
+
+@inlined
+def _has_moved(w: WorkView, poses: Records) -> bool:
+    """Whether a point of a solid may have moved by more than SKIN since pairs were listed, if ever.
+
+    Workspaces come with anything in them: without a list the world's own pose is not there either.
+    """
+    broad = w.broad
+    for i in range(1, w.header[0].nb):
+        w.watch.turns[i] = turn_between(w.watch.pose[i], poses[i])
+    moved = w.watch.pose[0].R[0, 0] != 1.0  # as NaN is, too
+    for k in range(w.solids.shape[0]):
+        solid, now, then = w.solids[k], broad.centers[k], w.watch.centers[k]
+        if solid.radius < math.inf and solid.body > 0:  # those with fields are always watched
+            x, y, z = now[0] - then[0], now[1] - then[1], now[2] - then[2]
+            left = SKIN - (w.watch.turns[solid.body] + ROUNDING) * solid.radius
+            moved = moved or not (left > 0.0 and x * x + y * y + z * z < left * left)
+    return moved
+
+
+@kernel
+def _watch(w: WorkView, poses: Records) -> int:
+    """List the pairs that can be near before a solid has moved by SKIN; returns how many."""
+    broad = w.broad
+    n = integer(0)
+    for i in range(broad.own.shape[0]):
+        one = broad.own[i]
+        a, b = point(broad.centers[one.solid_a]), point(broad.centers[one.solid_b])
+        d = (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+        # (far + 2 SKIN)^2 is no more, without a root: (x + y)^2 <= 5/4 x^2 + 5 y^2
+        if dot(d, d) <= 1.25 * one.far_squared + 20.0 * SKIN * SKIN:
+            broad.found[n] = one.pair
+            n += 1
+    if w.header[0].nblocks > 0:
+        n = _sweep(w, n)
+        _sort(broad.found, n)
+    for i in range(n):
+        p = broad.found[i]
+        one, pair = w.watch.pairs[i], w.pairs[p]
+        one.pair, one.solid_a, one.solid_b = p, pair.solid_a, pair.solid_b
+        one.far_squared = pair.far_squared
+    w.watch.count[0] = n
+    copy_poses(w, poses, w.watch.pose)
+    for k in range(w.solids.shape[0]):
+        for i in range(3):
+            w.watch.centers[k, i] = broad.centers[k, i]
+    return int(n)
 
 
 @inlined
@@ -146,44 +206,37 @@ def entry_of(near: Records, first: int, count: int, entries: Ints, p: int) -> in
     return k if k >= 0 and k < count and near[first + k].pair == p else -1
 
 
-@kernel
-def _sweep(
-    broad: BroadView, near: float, pairs: Records, solids: Records, shapes: Records
-) -> tuple[int, int]:
-    """Near pairs of the pool, in order, into `broad.found`; returns how many, and how many more."""
-    n = _enclose(broad, ROOM * near, solids, shapes)
+@inlined
+def _sweep(w: WorkView, n: int) -> int:
+    """Pairs of the pool that can be near before a solid has moved by SKIN, into `broad.found` from
+    n on; returns where they end."""
+    broad, pairs, solids = w.broad, w.pairs, w.solids
     boxes, order = broad.boxes, broad.order
-    axis = _widest(boxes, order, n)
-    _sort_left(boxes, axis, order, n)
-    found, missing = 0, 0
-    for i in range(n):
+    count = 0
+    for k in range(solids.shape[0]):
+        if solids[k].kind not in (HEIGHT_FIELD, BLOCK_FIELD, HALF_SPACE):
+            order[count] = k
+            count += 1
+    axis = _widest(boxes, order, count)
+    _sort_left(boxes, axis, order, count)
+    for i in range(count):
         one = order[i]
-        right = boxes[one, 2 * axis + 1]
+        right = boxes[one, 2 * axis + 1] + 2.0 * SKIN
         k = i + 1
-        while k < n and boxes[order[k], 2 * axis] <= right:
+        while k < count and boxes[order[k], 2 * axis] <= right:
             other = order[k]
             k += 1
-            if not _overlap(boxes, one, other):
-                continue
-            p = _pair_of(pairs, solids, min(one, other), max(one, other))
-            if p < 0 or pairs[p].first >= 0:
-                continue
-            if not is_near(pairs[p], shapes[pairs[p].solid_a], shapes[pairs[p].solid_b]):
-                continue
-            if found < broad.found.shape[0]:
-                broad.found[found] = p
-                found += 1
-            else:
-                missing += 1
-    _sort(broad.found, found)
-    return found, missing
+            if _overlap(boxes, one, other, 2.0 * SKIN):
+                p = _pair_of(pairs, solids, min(one, other), max(one, other))
+                if p >= 0 and pairs[p].first < 0:
+                    broad.found[n] = p
+                    n += 1
+    return n
 
 
 @inlined
-def _enclose(broad: BroadView, room: float, solids: Records, shapes: Records) -> int:
-    """Boxes around all solids but fields, larger by `room` [m] on each side, and their numbers in
-    `broad.order`; returns how many."""
-    n = 0
+def _enclose(broad: BroadView, room: float, solids: Records, shapes: Records) -> None:
+    """Boxes around all solids but fields, larger by `room` [m] on each side."""
     for k in range(solids.shape[0]):
         solid, shape = solids[k], shapes[k]
         if solid.kind in (HEIGHT_FIELD, BLOCK_FIELD, HALF_SPACE):
@@ -199,9 +252,6 @@ def _enclose(broad: BroadView, room: float, solids: Records, shapes: Records) ->
                 half = size[0] * abs(R[a, 0]) + size[1] * abs(R[a, 1]) + size[2] * abs(R[a, 2])
             broad.boxes[k, 2 * a] = c[a] - half - room
             broad.boxes[k, 2 * a + 1] = c[a] + half + room
-        broad.order[n] = k
-        n += 1
-    return n
 
 
 @inlined
@@ -221,12 +271,12 @@ def _widest(boxes: Floats, order: Ints, count: int) -> int:
 
 
 @inlined
-def _overlap(boxes: Floats, i: int, j: int) -> bool:
-    """Whether two boxes overlap along all axes."""
+def _overlap(boxes: Floats, i: int, j: int, room: float) -> bool:
+    """Whether two boxes overlap along all axes, or are no more than `room` [m] apart."""
     disjoint = False
     for a in range(3):
-        disjoint = disjoint or boxes[i, 2 * a] > boxes[j, 2 * a + 1]
-        disjoint = disjoint or boxes[j, 2 * a] > boxes[i, 2 * a + 1]
+        disjoint = disjoint or boxes[i, 2 * a] > boxes[j, 2 * a + 1] + room
+        disjoint = disjoint or boxes[j, 2 * a] > boxes[i, 2 * a + 1] + room
     return not disjoint
 
 

@@ -96,9 +96,10 @@ def were_parted(w: WorkView, entry: Any, a: Any, b: Any) -> bool:
     n = point(w.broad.ways[entry.pair])
     if not abs(dot(n, n) - 1.0) < UNIT:
         return False
-    parted = separation(w.pairs[entry.pair], a, b, w.hulls, n) > entry.look
+    gap = separation(w.pairs[entry.pair], a, b, w.hulls, n)
+    parted = gap > entry.look
     if parted:
-        entry.look, entry.slots = 0.0, 0
+        entry.look, entry.slots, entry.gap = 0.0, 0, gap
     return bool(parted)
 
 

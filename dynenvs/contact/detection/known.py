@@ -35,12 +35,13 @@ def take_over(w: WorkView, pair: Any, entry: Any, looks: bool) -> bool:
     if pair.kind_b == HALF_SPACE or pair.kind_b == HEIGHT_FIELD or pair.kind_b == BLOCK_FIELD:
         return False  # fields are the world's own, and planes are quick
     k = entry_of(w.near, h.nnear, w.answer[0].near_after, w.broad.entry_after, entry.pair)
-    if k < 0 or not (_stands(w, pair.solid_a) and _stands(w, pair.solid_b)):
+    stands = w.watch.stands
+    if k < 0 or stands[w.solids[pair.solid_a].body] + stands[w.solids[pair.solid_b].body] < 2:
         return False
     last = w.near[h.nnear + k]
     if looks:
-        if last.slots == 0 and last.asked < entry.look:  # nobody has looked so far
-            return False
+        if last.slots == 0 and last.asked < entry.look and not last.gap > entry.look:
+            return False  # nobody has looked so far
         if last.slots == 0 or last.gap > entry.look:
             entry.look, entry.slots = 0.0, 0
     else:
@@ -51,13 +52,13 @@ def take_over(w: WorkView, pair: Any, entry: Any, looks: bool) -> bool:
 
 
 @inlined
-def _stands(w: WorkView, solid: int) -> bool:
-    """Whether a solid's body is where it was then."""
-    body = w.solids[solid].body
-    now, then = w.pose[body], w.pose_seen[body]
-    same = True
-    for i in range(3):
-        same = same and now.p[i] == then.p[i]
-        for j in range(3):
-            same = same and now.R[i, j] == then.R[i, j]
-    return same
+def note_standing(w: WorkView) -> None:
+    """Write down which bodies stand at the start as they stood then."""
+    for i in range(w.header[0].nb):
+        now, then = w.pose[i], w.pose_seen[i]
+        same = True
+        for k in range(3):
+            same = same and now.p[k] == then.p[k]
+            for l in range(3):
+                same = same and now.R[k, l] == then.R[k, l]
+        w.watch.stands[i] = 1 if same else 0

@@ -11,9 +11,9 @@ from dynenvs.contact.detection.geometry.capsule_capsule import capsule_capsule, 
 from dynenvs.contact.detection.geometry.sphere_sphere import sphere_sphere
 from dynenvs.contact.detection.geometry.spot import back, discard
 from dynenvs.contact.detection.hulls import find_hull_spots
-from dynenvs.contact.detection.known import keep_end, take_over
+from dynenvs.contact.detection.known import keep_end, note_standing, take_over
 from dynenvs.contact.detection.smooth import find_smooth_spots
-from dynenvs.contact.detection.travel import fastest_point
+from dynenvs.contact.detection.travel import closing_way, note_speeds
 from dynenvs.jit.compiled import inlined, unit
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Floats, Ints, WorkView
@@ -40,8 +40,8 @@ def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
     owners: of the blocks of slots (the state's): pairs that come near are given one.  Who asks
     without `after` has marked the blocks that must stay (`keep_blocks`).
     Slots of pairs that were near at the start of the step alone are FAR at its end.
-    Of hulls and smooth solids, those show slots at the start that can come together within dt, and
-    at the end those that did so at the start, or overlap.
+    Of boxes, hulls and smooth solids, those show slots at the start that can come together within
+    dt, and at the end those that did so at the start, or overlap.
     `w.answer.blocks` tells how many blocks there would have to be if some pairs found none.
     Returns FOUND.
     """
@@ -50,19 +50,20 @@ def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
     solids, shapes = w.solids, w.shapes
     if after:
         keep_end(w)
+    else:
+        note_standing(w)
+        note_speeds(w)
     # Every solid where it is now
     start = h.ns if after else 0
     list_at = h.nnear if after else 0
+    poses = w.pose_new if after else w.pose
     for k in range(solids.shape[0]):
-        if after:
-            _place(solids[k], w.pose_new[solids[k].body], shapes[k])
-        else:
-            _place(solids[k], w.pose[solids[k].body], shapes[k])
+        _place(solids[k], poses[solids[k].body], shapes[k])
         for i in range(3):
             broad.centers[k, i] = shapes[k].center[i]
     # The pairs that are near, and slots for those that have none of their own
     near = w.near[list_at : list_at + h.nnear]
-    count, missing = list_near(w, broad, pairs, solids, shapes, near)
+    count, missing = list_near(w, poses, near)
     count, homeless = assign_blocks(w, broad, pairs, owners, near, count, after == 0)
     if missing + homeless > 0:
         answer.blocks = max(answer.blocks, h.nblocks + missing + homeless)
@@ -95,7 +96,9 @@ def find_spots(w: WorkView, owners: Ints, after: int, dt: float) -> int:
 
 @inlined
 def _looks(pair: Any) -> bool:
-    """Whether a pair is of hulls or smooth solids, whose slots take long to find."""
+    """Whether a pair's slots take long to find: of hulls, smooth solids, or a box and no ball."""
+    if pair.kind_b == BOX:
+        return bool(pair.kind_a != SPHERE)
     smooth = pair.kind_a >= CYLINDER or pair.kind_b >= CYLINDER
     return bool(smooth or pair.kind_a == CONVEX or pair.kind_b == CONVEX)
 
@@ -107,39 +110,27 @@ def _look_at(w: WorkView, pair: Any, number: int, dt: float, after: bool) -> flo
     At the start: that can come within MARGIN in dt.  At the end, what could not meet matters where
     it overlaps all the same.
     """
+    near = w.header[0].near
     if after:
-        return LOOK if pair.beside != 0 or _could_meet(w, number) else 0.0
-    speed = 0.0
-    for solid in (pair.solid_a, pair.solid_b):
-        body = w.solids[solid].body
-        if body > 0:
-            speed += fastest_point(w, body)
-    return min(LOOK, MARGIN + dt * speed)
+        return near if _could_meet(w, number) else 0.0
+    return min(near, MARGIN + closing_way(w, pair, dt))
 
 
 @inlined
 def _find_slots(w: WorkView, pair: Any, at: int, first: int, after: bool) -> None:
     """Fill the slots of the near pair w.near[at], from `first` on."""
     entry = w.near[at]
-    if not _looks(pair):
-        _find(w, pair, at, first)
-        # Contacts ask what has become of them
-        if after and entry.slots == 0 and _showed_slots(w, entry.pair):
-            discard(w.spots, first, pair.slots)
-        return
     if pair.kind_a >= CYLINDER or pair.kind_b >= CYLINDER:
         find_smooth_spots(w, at, first)
-    else:
+    elif pair.kind_a == CONVEX or pair.kind_b == CONVEX:
         find_hull_spots(w, at, first)
+    elif pair.kind_b == BOX:
+        find_box_spots(w, at, first)
+    else:
+        discard(w.spots, first, entry.slots)
+        _find(w, pair, at, first)
     if after and entry.slots == 0 and entry.asked > 0.0:  # contacts ask what has become of them
         discard(w.spots, first, pair.slots)
-
-
-@inlined
-def _showed_slots(w: WorkView, pair: int) -> bool:
-    """At the end of a step, whether a pair had slots when it began."""
-    k = entry_of(w.near, 0, w.answer[0].near, w.broad.entry, pair)
-    return bool(k >= 0 and w.near[k].slots > 0)
 
 
 @inlined
@@ -185,12 +176,8 @@ def _place(solid: Any, pose: Any, shape: Any) -> None:
 
 @inlined
 def _find(w: WorkView, pair: Any, at: int, first: int) -> None:
-    """The same for spheres and capsules; boxes and fields have units of their own."""
+    """The same for spheres and capsules, and over fields; the slots come discarded."""
     a, b, spots = w.shapes[pair.solid_a], w.shapes[pair.solid_b], w.spots
-    if pair.kind_b == BOX:
-        find_box_spots(w, at, first)
-        return
-    discard(spots, first, pair.slots)
     if pair.kind_b == HEIGHT_FIELD or pair.kind_b == BLOCK_FIELD:
         find_field_spots(w, at, first)
     elif pair.kind_b == SPHERE:

@@ -19,7 +19,7 @@ from typing import Any
 from dynenvs.contact.detection.broad_phase import entry_of
 from dynenvs.contact.detection.detect import detect_spots, place, separating_speed
 from dynenvs.contact.detection.manifold import FOUND, pull_back
-from dynenvs.contact.detection.travel import fastest_point
+from dynenvs.contact.detection.travel import closing_way
 from dynenvs.jit.compiled import inlined, unit
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
@@ -74,29 +74,15 @@ def _trips(w: WorkView, pairs: Records, solids: Records, dt: float) -> bool:
         entry = w.near[i]
         if pairs[entry.pair].beside == 0:
             continue
-        end, way = FAR, _way(w, pairs[entry.pair], solids, dt)
+        end, most = FAR, closing_way(w, pairs[entry.pair], dt)
         for k in range(entry.first, entry.first + entry.slots):
-            if w.spots[k].gap < way:
+            if w.spots[k].gap < most:
                 end = min(end, _linear_end(w, entry.pair, k, dt))
         if end < _deepest(w, entry) - THROUGH and _is_beside_another(
             w, pairs, solids, count, i, dt
         ):
             return True
     return False
-
-
-@inlined
-def _way(w: WorkView, pair: Any, solids: Records, dt: float) -> float:
-    """A gap that the velocities of now do not close, wherever it is between two solids [m]."""
-    speed = spin = 0.0
-    for solid in (pair.solid_a, pair.solid_b):
-        body = solids[solid].body
-        if body > 0:
-            v = w.body[body].v
-            speed += fastest_point(w, body)
-            spin += math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
-    # A contact stands off the surface of one of them by no more than the gap
-    return dt * speed / (1.0 - dt * spin) if dt * spin < 0.5 else FAR
 
 
 @inlined

@@ -28,12 +28,14 @@ from dynenvs.contact.detection.geometry.polyhedron import minus, open_polyhedron
 from dynenvs.contact.detection.geometry.segment import clamp
 from dynenvs.contact.detection.geometry.spot import Point, back, column, dot, point
 from dynenvs.jit.compiled import inlined, unit
+from dynenvs.kinematics.poses import likeness, turn_between
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Floats, WorkView
 from dynenvs.memory.records import (
     BLOCK_FIELD,
     BOX,
     CONVEX,
+    FAR,
     HALF_SPACE,
     HEIGHT_FIELD,
     INELASTIC,
@@ -90,13 +92,8 @@ def has_moved_far(w: WorkView) -> bool:
             continue
         a, b = w.pose[i], w.pose_new[i]
         x, y, z = b.p[0] - a.p[0], b.p[1] - a.p[1], b.p[2] - a.p[2]
-        alike = 0.0
-        for k in range(3):
-            for l in range(3):
-                alike += a.R[k, l] * b.R[k, l]
-        # |R - S|^2 = 6 - 2 trace(R^T S) = 4 - 4 cos(angle), of which no point of a unit ball moves
-        # by more than the square root
-        turn = math.sqrt(max(6.0 - 2.0 * alike, 0.0)) * w.bodies[i].around
+        alike = likeness(a, b)
+        turn = turn_between(a, b) * w.bodies[i].around
         found = found or 2.0 * (math.sqrt(x * x + y * y + z * z) + turn) > far
         found = found or (alike < TURNED and w.bodies[i].uneven > 0.0)
     return found
@@ -109,6 +106,28 @@ def fastest_point(w: WorkView, i: int) -> float:
     x, y, z = _point_velocity(v, p[0] - o[0], p[1] - o[1], p[2] - o[2])
     spin = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
     return math.sqrt(x * x + y * y + z * z) + spin * w.bodies[i].around
+
+
+@inlined
+def note_speeds(w: WorkView) -> None:
+    """Write down how fast bodies are, for `closing_way`."""
+    speeds, spins = w.watch.speeds, w.watch.spins
+    speeds[0] = spins[0] = 0.0
+    for i in range(1, w.header[0].nb):
+        v = w.body[i].v
+        speeds[i] = fastest_point(w, i)
+        spins[i] = math.sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+
+
+@inlined
+def closing_way(w: WorkView, pair: Any, dt: float) -> float:
+    """A gap that the velocities of now do not close in dt, wherever it is [m]."""
+    a, b = w.solids[pair.solid_a].body, w.solids[pair.solid_b].body
+    if not dt < math.inf:
+        return FAR
+    speed, spin = w.watch.speeds[a] + w.watch.speeds[b], w.watch.spins[a] + w.watch.spins[b]
+    # A contact stands off the surface of one of them by no more than the gap
+    return dt * speed / (1.0 - dt * spin) if dt * spin < 0.5 else FAR
 
 
 @inlined

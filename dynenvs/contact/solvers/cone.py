@@ -29,8 +29,9 @@ from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 from dynenvs.memory.layout import Floats, Records
 from dynenvs.memory.records import CONE
 
-COLD, BRIEF, WARM, WARM_MULTIPLIERS = range(4)  # how a search starts
+COLD, BRIEF, WARM, WARM_MULTIPLIERS, WARM_BOTH = range(5)  # how a search starts
 ITERATIONS = 20  # of Newton's method
+FEW = 6  # ... before multipliers that gave the last step's impulses
 SWEEPS = 0, 20  # of Gauss-Seidel from the pyramid's answer, before multipliers
 ROUNDS = 8  # of Gauss-Seidel and Newton after them, each with twice the sweeps of the last ...
 MORE_SWEEPS = 25  # ... and the first with these
@@ -50,30 +51,37 @@ def solve_cones(
     The blocks receive their modes and slips.  Impulses that are the answer already stay.
 
     start: COLD; BRIEF: the same, with no more than Newton's method from no impulses; or the last
-        step's impulses are given: WARM, or WARM_MULTIPLIERS if multipliers gave them
+        step's impulses are given: WARM, or if multipliers gave them WARM_MULTIPLIERS, or WARM_BOTH:
+        after a few iterations of Newton's method
     Returns (natural residual, iterations of Newton's method, the start that would have been best:
         WARM or WARM_MULTIPLIERS).
     """
     rows, p = problem.rows, answer.p
     residual = certify_answer(problem, answer)
     if residual <= EXACT:
-        return residual, 0, WARM if start != WARM_MULTIPLIERS else start
+        return residual, 0, WARM if start <= WARM else WARM_MULTIPLIERS
     # Newton's method from those given, if they are the last step's; then from no impulses at all
     given, kept = scratch.vectors[GIVEN], scratch.vectors[KEPT]
     _copy(rows, p, given)
     used = 0
-    if start == WARM_MULTIPLIERS:
-        best, used = multiply(problem, answer, scratch, CONE)
+    if start == WARM_BOTH:
+        best, used = _descend(problem, answer, scratch, FEW)
+        if best <= CERTIFIED_RESIDUAL:
+            return best, used, WARM_MULTIPLIERS
+        _copy(rows, given, p)
+    if start >= WARM_MULTIPLIERS:
+        best, more = multiply(problem, answer, scratch, CONE)
+        used += more
         if best <= CERTIFIED_RESIDUAL:
             return best, used, WARM_MULTIPLIERS
         _copy(rows, given, p)
     if start >= WARM:
-        best, more = _descend(problem, answer, scratch)
+        best, more = _descend(problem, answer, scratch, ITERATIONS)
         used += more
         if best <= CERTIFIED_RESIDUAL:
             return best, used, WARM
     _clear(rows, p)
-    best, iterations = _descend(problem, answer, scratch)
+    best, iterations = _descend(problem, answer, scratch, ITERATIONS)
     iterations += used
     if best <= CERTIFIED_RESIDUAL or start == BRIEF:
         return best, iterations, WARM
@@ -98,7 +106,7 @@ def solve_cones(
             _clear(rows, p)
         sweeps, part = MORE_SWEEPS << (attempt % ROUNDS), RELAXATIONS[attempt // ROUNDS]
         _relax(problem, answer, sweeps, part)
-        residual, used = _descend(problem, answer, scratch)
+        residual, used = _descend(problem, answer, scratch, ITERATIONS)
         iterations += used
         if residual < best:
             best = residual
@@ -127,13 +135,18 @@ def _relax(problem: ContactProblem, answer: ContactAnswer, sweeps: int, part: fl
 
 
 @kernel
-def _descend(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -> tuple[float, int]:
-    """Newton's method from p; p and u end as the best that was met.  Answer as of `solve_cones`."""
+def _descend(
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, most: int
+) -> tuple[float, int]:
+    """Newton's method from p; p and u end as the best that was met.  Answer as of `solve_cones`.
+
+    most: iterations
+    """
     rows, p = problem.rows, answer.p
     best = scratch.vectors[0]
     least = math.inf
     used = 0
-    for iteration in range(ITERATIONS + 1):
+    for iteration in range(most + 1):
         residual = certify_answer(problem, answer)
         # A certified answer is refined only while each iteration gains its share
         enough = least <= CERTIFIED_RESIDUAL and not residual < GAIN * least
@@ -141,7 +154,7 @@ def _descend(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -
             least = residual
             for r in range(rows):
                 best[r] = p[r]
-        if least <= EXACT or enough or iteration == ITERATIONS:
+        if least <= EXACT or enough or iteration == most:
             break
         # The step is taken in full: no line search, the certificate picks the best iterate
         _linearise(problem, answer, scratch)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dynenvs.contact.assembly.problem import open_answer, open_problem, open_scratch
-from dynenvs.contact.solvers.cone import WARM, WARM_MULTIPLIERS, solve_cones
+from dynenvs.contact.solvers.cone import WARM, WARM_BOTH, WARM_MULTIPLIERS, solve_cones
+from dynenvs.contact.solvers.multipliers import CROWD
 from dynenvs.jit.compiled import unit
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, DEGRADED_RESIDUAL, FAILED
 from dynenvs.memory.layout import WorldView, polygon_of
@@ -22,8 +23,8 @@ def solve_on_cones(w: WorldView, count: int, rows: int, scale: float, start: int
     problem = open_problem(w, polygon_of(w), count, rows, scale)
     report = w.answer[0]
     # Which method solved the last step's rows tells with which one to begin
-    if start >= WARM:
-        start = WARM_MULTIPLIERS if w.status[0].stage == MULTIPLIERS else WARM
+    if start >= WARM and w.status[0].stage == MULTIPLIERS:
+        start = WARM_MULTIPLIERS if rows > CROWD * w.header[0].nv else WARM_BOTH
     answer, scratch = open_answer(w), open_scratch(w)
     report.residual, iterations, best = solve_cones(problem, answer, scratch, start)
     if start >= WARM:

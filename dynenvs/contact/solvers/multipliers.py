@@ -51,6 +51,7 @@ from dynenvs.memory.layout import Floats
 from dynenvs.memory.records import CONE
 
 BUDGET = 150  # factorisations
+CROWD = 2  # rows per freedom above which these, of freedoms, are quicker than those of rows
 PATIENCE = 4  # Newton's steps of a round in a row that may gain less than half
 LINE = 8  # trials along one of them
 STIFF, STIFFEST = 1e4, 1e9  # penalties to begin with and at all

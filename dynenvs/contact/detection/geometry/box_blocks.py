@@ -17,7 +17,7 @@ import math
 from typing import Any
 
 from dynenvs.contact.detection.geometry.block_field import block_at, block_height
-from dynenvs.contact.detection.geometry.box_box import SLOTS, box_box
+from dynenvs.contact.detection.geometry.box_box import SLOTS, box_box, part_by_face
 from dynenvs.contact.detection.geometry.segment import clamp
 from dynenvs.contact.detection.geometry.spot import Point, along, back, into, point
 from dynenvs.jit.compiled import inlined, kernel
@@ -104,7 +104,9 @@ def box_blocks(pair: Any, a: Any, b: Any, heights: Floats, spots: Records, first
             h = block_height(pair, heights, k, l)
             foot = min(h, z - size) - 8.0 * size
             middle = stand(pair, b, blocks, window, h, foot, 8.0 * size)
-            box_box(a, b, SEEN, spots, slots)
+            gap, n = part_by_face(a, b)
+            if gap <= SEEN:
+                box_box(a, b, gap, n, spots, slots)
             drop_hidden(pair, b, heights, h, middle, spots, slots, SLOTS)
             b.center[0], b.center[1], b.center[2] = c0, c1, c2
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.contact.detection.geometry.spot import Point, along, column, discard, dot, point
+from dynenvs.contact.detection.geometry.spot import Point, along, column, dot, point
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats, Records
 
@@ -60,9 +60,10 @@ def _toward(n: Point, d: Point) -> Point:
     return n if dot(n, d) >= 0.0 else (-n[0], -n[1], -n[2])
 
 
-@inlined
-def _face_axis(a: Any, b: Any, d: Point, fine: float) -> tuple[float, Point]:
+@kernel
+def part_by_face(a: Any, b: Any) -> tuple[float, Point]:
     """(separation, unit normal from B to A) of the best face."""
+    d, fine = _between(a, b), _fineness(a, b)
     tie, better = fine * TIE, fine * BETTER
     best, normal = -math.inf, (0.0, 0.0, 1.0)
     for k in range(3):
@@ -107,18 +108,27 @@ def _axis(a: Any, b: Any, d: Point, fine: float, best: float, normal: Point) -> 
     return normal
 
 
+@inlined
+def _between(a: Any, b: Any) -> Point:
+    """From B's centre to A's."""
+    return a.center[0] - b.center[0], a.center[1] - b.center[1], a.center[2] - b.center[2]
+
+
+@inlined
+def _fineness(a: Any, b: Any) -> float:
+    """`fineness` of two boxes."""
+    return fineness(longest(a.half), longest(b.half))
+
+
 @kernel
-def box_box(a: Any, b: Any, near: float, spots: Records, first: int) -> bool:
-    """Fill the slots, see above; returns False, and leaves them, if a face parts the boxes by more
-    than `near` [m]."""
-    d = (a.center[0] - b.center[0], a.center[1] - b.center[1], a.center[2] - b.center[2])
-    fine = fineness(longest(a.half), longest(b.half))
+def box_box(a: Any, b: Any, separation: float, n: Point, spots: Records, first: int) -> None:
+    """Fill the slots, see above; they come discarded.
+
+    separation, n: of the best face (`part_by_face`)
+    """
+    fine = _fineness(a, b)
     within = fine * WITHIN
-    separation, n = _face_axis(a, b, d, fine)
-    if separation > near:
-        return False
-    n = _axis(a, b, d, fine, separation, n)
-    discard(spots, first, SLOTS)
+    n = _axis(a, b, _between(a, b), fine, separation, n)
     _choose_face(a, (-n[0], -n[1], -n[2]))
     _choose_face(b, n)
     _cast_corners(a, b, n, within)
@@ -136,7 +146,6 @@ def box_box(a: Any, b: Any, near: float, spots: Records, first: int) -> bool:
     for p in range(4):
         for q in range(4):
             _cross(a, b, p, q, n, within, spots[first + 16 + 4 * p + q])
-    return True
 
 
 @inlined

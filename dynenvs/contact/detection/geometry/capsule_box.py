@@ -17,7 +17,6 @@ from dynenvs.contact.detection.geometry.spot import (
     Point,
     along,
     column,
-    discard,
     dot,
     into,
     out_of,
@@ -60,18 +59,32 @@ def point_box(spot: Any, p: Point, half: Floats, radius: float) -> None:
     spot.normal[axis] = 1.0 if p[axis] >= 0.0 else -1.0
 
 
-@kernel
-def capsule_box(pair: Any, a: Any, b: Any, near: float, spots: Records, first: int) -> bool:
-    """Fill the slots, see above; returns False, and leaves them, if a face parts the two by more
-    than `near` [m]."""
-    half, radius, length = pair.size_b, pair.size_a[0], pair.size_a[1]
-    p = into(b, point(a.center))
+@inlined
+def _core(a: Any, b: Any) -> tuple[Point, Point]:
+    """The middle and the direction of a capsule's axis, in the box's frame."""
     axis = column(a.R, 2)
     u = (dot(column(b.R, 0), axis), dot(column(b.R, 1), axis), dot(column(b.R, 2), axis))
+    return into(b, point(a.center)), u
+
+
+@kernel
+def capsule_beside_box(pair: Any, a: Any, b: Any) -> tuple[float, Point]:
+    """(separation, unit normal from the box to the capsule) of the box's best face."""
+    p, u = _core(a, b)
+    best, normal = -math.inf, (0.0, 0.0, 1.0)
     for k in range(3):
-        if abs(p[k]) - length * abs(u[k]) - half[k] - radius > near:
-            return False
-    discard(spots, first, SLOTS)
+        gap = abs(p[k]) - pair.size_a[1] * abs(u[k]) - pair.size_b[k] - pair.size_a[0]
+        if gap > best:
+            x, y, z = column(b.R, k)
+            best, normal = gap, (x, y, z) if p[k] >= 0.0 else (-x, -y, -z)
+    return best, normal
+
+
+@kernel
+def capsule_box(pair: Any, a: Any, b: Any, spots: Records, first: int) -> None:
+    """Fill the slots, see above; they come discarded."""
+    half, radius, length = pair.size_b, pair.size_a[0], pair.size_a[1]
+    p, u = _core(a, b)
     pierced, middle = _within(p, u, length, half)
     for k in range(2):
         at = middle if pierced and k == 0 else (2.0 * k - 1.0) * length
@@ -79,7 +92,6 @@ def capsule_box(pair: Any, a: Any, b: Any, near: float, spots: Records, first: i
         out_of(b, spots[first + k])
     _corners(spots, first + 2, b, p, u, half, radius, length)
     _edges(spots, first + 10, b, p, u, half, radius, length)
-    return True
 
 
 @inlined
