@@ -30,6 +30,7 @@ WHOLE: dict[str, tuple[str, str]] = {
     "status.limits_active": (str(-(2**63)), str(2**63 - 1)),  # bits
     "status.cone": ("0", "1"),
     "status.stage": ("0", str(STAGES - 1)),
+    "status.large_stage": ("0", str(STAGES - 1)),
     "status.polygon": ("0", "npolygons - 1"),
     "touched": ("0", "max(nk - 1, 0)"),
     "memory.mode": ("0", "2 * directions + 1"),

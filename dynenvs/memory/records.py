@@ -347,7 +347,8 @@ STATUS = record_type(
         # and how often it solved it
         ("called", "i8", (STAGES,)),
         ("solved", "i8", (STAGES,)),
-        ("stage", "i8"),  # which of them gave the last answer to a problem in rows
+        ("stage", "i8"),  # which of them gave the last answer to a problem in rows ...
+        ("large_stage", "i8"),  # ... and to a large island: MULTIPLIERS, or else PATH
         ("pivots", "i8"),
         ("degraded", "i8"),
         ("failed", "i8"),
@@ -521,6 +522,9 @@ CONSTRAINT = record_type(
     [
         ("a", "i8"),  # tree of side 0
         ("b", "i8"),  # tree of side 1, or -1
+        # Of each side: its tree's coordinates that it moves are from place `first` to before `last`
+        ("first", "i8", (2,)),
+        ("last", "i8", (2,)),
         ("rows", "i8"),
         ("row", "i8"),  # its first one, three for each constraint before it
         ("tangents", "i8"),  # rows but the normal's
@@ -674,5 +678,23 @@ ANSWER = record_type(
         ("lead", "f8"),
         ("energy", "f8"),  # kinetic and potential, at the start of such a step [J] ...
         ("kinetic", "f8"),  # ... and the kinetic energy alone
+    ]
+)
+CORRECTION = record_type(  # of positions, at the end of a part of a step
+    [
+        ("way", "i8"),  # what it does: see `dynenvs.contact.errors`
+        ("attempt", "i8"),
+        ("before", "f8"),  # largest error of the attempt before [m, rad]
+        ("worst", "f8"),  # and of this one; and how deep a contact is, of these [m]
+        ("deep", "f8"),
+        ("beyond", "f8"),  # of joints beyond their stops, of these [m, rad]
+        ("pull", "f8"),  # farthest pull of this one, not above zero [m]
+        ("share", "f8"),  # of the errors that this one corrects
+        ("bare", "f8"),  # gap of the deepest feature without any correction [m] ...
+        ("least", "f8"),  # ... that is let be, since it was as deep before ...
+        ("lowest", "f8"),  # ... and as far as positions are corrected
+        ("seen", "i8"),  # whether `lowest` is known of the positions as they are
+        ("turned", "f8"),  # length of the change of all coordinates in this part [rad, m]
+        ("factored", "i8"),  # rows whose factors are known, or -1
     ]
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dynenvs.contact.law.dry import within
+from dynenvs.contact.sparse.problem import note_span
 from dynenvs.contact.sparse.weights import weigh_rows
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import StateView, WorldView
@@ -30,6 +31,7 @@ def pose_dry(w: WorldView, scene: SparseView, count: int, dt: float) -> int:
             for k in range(scene.J.shape[1]):
                 scene.J[6 * count + r, k] = 0.0
         scene.J[6 * count, dof.place] = 1.0
+        note_span(scene, count)
         for r in range(3):
             scene.bias[count, r] = scene.p[count, r] = 0.0
         weigh_rows(w.dofs, w.L, scene, count)

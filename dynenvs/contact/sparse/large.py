@@ -45,7 +45,7 @@ def solve_large(
         if near <= CERTIFIED_RESIDUAL:
             return near
     near = warm
-    if status.stage != MULTIPLIERS:
+    if status.large_stage != MULTIPLIERS:
         near = _from_the_path(scene, island, cone, polygon, blocks, status)
         if is_good(scene, island, near):
             return near
@@ -60,11 +60,11 @@ def solve_large(
     if cold < min(warm, near):
         if cold <= CERTIFIED_RESIDUAL:
             status.solved[MULTIPLIERS] += 1
-            status.stage = MULTIPLIERS  # in the next step the path is left out
+            status.large_stage = MULTIPLIERS  # in the next step the path is left out
         else:
-            status.stage = PATH
+            status.large_stage = PATH
         return cold
-    status.stage = PATH
+    status.large_stage = PATH
     copy_impulses(scene, island, scene.kept, scene.p)
     return update_velocities(scene, island, cone, polygon, blocks)
 

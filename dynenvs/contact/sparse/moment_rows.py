@@ -12,7 +12,7 @@ import math
 from typing import Any
 
 from dynenvs.contact.law.directional import second_axis
-from dynenvs.contact.sparse.problem import row_velocity
+from dynenvs.contact.sparse.problem import note_span, row_velocity
 from dynenvs.contact.sparse.weights import weigh_rows
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.spatial import dot3
@@ -53,6 +53,7 @@ def pose_moments(w: WorldView, scene: SparseView, count: int, first: int) -> Non
         _add_side(w, scene, contact.body_a, contact, 1.0, first, 0, planar)
         other = 0 if swapped or c.b < 0 else 3
         _add_side(w, scene, contact.body_b, contact, -1.0, first, other, planar)
+        note_span(scene, first)
         weigh_rows(w.dofs, w.L, scene, first)
         if _measure(scene, i, first):
             # From the last step's moments; their turns count in the certificate's scale

@@ -31,6 +31,7 @@ from dynenvs.memory.sparse_view import SparseView
 # Gaps are known to rounding only, and those of bodies that touch all around would contradict each
 # other: what redundant contacts cannot meet to the last digit, they answer by squeezing.
 SNUG = 1e-9  # gap up to which parts are not to come closer [m]
+LARGE = 6  # coordinates of a tree, above which it is looked which of them a constraint moves
 
 
 @kernel
@@ -135,6 +136,7 @@ def _pose_contact(w: WorldView, scene: SparseView, index: int, planar: bool, dt:
         for r in range(6):
             for k in range(scene.J.shape[1]):
                 scene.J[6 * index + r, k] = 0.0
+    note_span(scene, index)
     # Predicted velocities, for the slip and the scale; `_keep_offset` leaves what is no J v
     for r in range(3):
         scene.bias[index, r] = row_velocity(scene, index, r, scene.free)
@@ -212,16 +214,31 @@ def _swap_sides(J: Floats, constraint: Any, index: int) -> None:
 
 
 @inlined
+def note_span(scene: SparseView, index: int) -> None:
+    """Note which coordinates of its trees a constraint moves: of a robot's mostly a few."""
+    c, row = scene.constraints[index], 6 * index
+    for side in range(2):
+        tree = c.b if side else c.a
+        n = scene.trees[tree].nv if tree >= 0 else 0
+        first, last = (n, 0) if n > LARGE else (0, n)
+        for k in range(n if n > LARGE else 0):
+            at = row + 3 * side
+            if scene.J[at, k] != 0.0 or scene.J[at + 1, k] != 0.0 or scene.J[at + 2, k] != 0.0:
+                first, last = min(first, k), k + 1
+        c.first[side], c.last[side] = min(first, last), last
+
+
+@inlined
 def row_velocity(scene: SparseView, index: int, row: int, v: Floats) -> float:
     """Velocity [m/s] of `row` of constraint `index`, for v ordered by trees; without the bias."""
     c = scene.constraints[index]
     a = scene.trees[c.a]
     u = 0.0
-    for k in range(a.nv):
+    for k in range(c.first[0], c.last[0]):
         u += scene.J[6 * index + row, k] * v[a.first + k]
     if c.b >= 0:
         b = scene.trees[c.b]
-        for k in range(b.nv):
+        for k in range(c.first[1], c.last[1]):
             u += scene.J[6 * index + 3 + row, k] * v[b.first + k]
     return u
 
@@ -231,11 +248,11 @@ def add_pull(scene: SparseView, index: int, row: int, impulse: float, out: Float
     """out += J^T of a row of constraint `index` times an impulse; out is ordered by trees."""
     c = scene.constraints[index]
     a = scene.trees[c.a]
-    for k in range(a.nv):
+    for k in range(c.first[0], c.last[0]):
         out[a.first + k] += impulse * scene.J[6 * index + row, k]
     if c.b >= 0:
         b = scene.trees[c.b]
-        for k in range(b.nv):
+        for k in range(c.first[1], c.last[1]):
             out[b.first + k] += impulse * scene.J[6 * index + 3 + row, k]
 
 
@@ -386,6 +403,7 @@ def _pose_limits(
             scene.J[6 * count, dof.place] = sign
             if dof.limited == SWING:
                 scene.J[6 * count, dof.place + 1], scene.J[6 * count, dof.place + 2] = a, b
+            note_span(scene, count)
             scene.bias[count, 0] = closing_speed(gap, dt)
             c.speed = abs(speed + scene.bias[count, 0])
             scene.bias[count, 1] = scene.bias[count, 2] = 0.0

@@ -347,9 +347,11 @@ def assemble(scene: SparseView, island: Any) -> None:
                 b = scene.trees[c.b if other else c.a]
                 at, left, right = scene.block[a.node, b.node], 6 * i + 3 * side, 6 * i + 3 * other
                 if c.rows == 3 and a.nv == 6 and b.nv == 6:  # free bodies: known lengths unroll
-                    _add_weighted(F, at, scene.J, left, 6, right, 6, 3, W)
+                    _add_weighted(F, at, scene.J, left, (0, 6), right, (0, 6), 6, 3, W)
                 else:
-                    _add_weighted(F, at, scene.J, left, a.nv, right, b.nv, c.rows, W)
+                    rows = c.first[side], c.last[side]
+                    columns = c.first[other], c.last[other]
+                    _add_weighted(F, at, scene.J, left, rows, right, columns, b.nv, c.rows, W)
 
 
 @inlined
@@ -358,20 +360,21 @@ def _add_weighted(
     at: int,
     J: Floats,
     left: int,
-    rows: int,
+    rows: tuple[int, int],
     right: int,
-    columns: int,
+    columns: tuple[int, int],
+    width: int,
     count: int,
     law: Floats,
 ) -> None:
-    """Block += J_left^T W J_right, for n rows of each."""
+    """Block += J_left^T W J_right, for n rows of each, within a range of its rows and columns."""
     for r in range(count):
-        for i in range(rows):
+        for i in range(rows[0], rows[1]):
             weight = 0.0
             for k in range(count):
                 weight += J[left + k, i] * law[3 * k + r]
-            for j in range(columns):
-                values[at + columns * i + j] += weight * J[right + r, j]
+            for j in range(columns[0], columns[1]):
+                values[at + width * i + j] += weight * J[right + r, j]
 
 
 @kernel
@@ -398,7 +401,7 @@ def _add_product(
     scene: SparseView, left: tuple[int, int], right: tuple[int, int], weight: float
 ) -> None:
     """Factor's blocks += weight J_left^T J_right, for one row each of the same trees."""
-    c = scene.constraints[left[0]]
+    c, d = scene.constraints[left[0]], scene.constraints[right[0]]
     for side in range(2 if c.b >= 0 else 1):
         a = scene.trees[c.b if side else c.a]
         own = 6 * left[0] + 3 * side + left[1]
@@ -406,8 +409,8 @@ def _add_product(
             b = scene.trees[c.b if other else c.a]
             to = 6 * right[0] + 3 * other + right[1]
             at = scene.block[a.node, b.node]
-            for r in range(a.nv):
-                for k in range(b.nv):
+            for r in range(c.first[side], c.last[side]):
+                for k in range(d.first[other], d.last[other]):
                     scene.factor[at + b.nv * r + k] += weight * scene.J[own, r] * scene.J[to, k]
 
 
