@@ -57,6 +57,26 @@ def end_corrections(w: WorldView, count: int, placed: bool) -> None:
 
 
 @inlined
+def overlap_held(w: WorldView, count: int) -> bool:
+    """Whether an overlap that the step began with is left alone."""
+    held = False
+    for i in range(count):
+        contact = w.contacts[i]
+        if contact.correction == HELD and gap_before(w.spots, contact) < -SHALLOW:
+            held = True
+    return held
+
+
+@inlined
+def let_go(w: WorldView, count: int) -> None:
+    """Have those that this step's corrections left out take part again."""
+    for i in range(count):
+        contact = w.contacts[i]
+        if contact.correction == HELD and w.memory[contact.candidate].jammed == 0:
+            contact.correction = 0.0
+
+
+@inlined
 def hold_if_unmovable(contact: Any, reach: float, worst: float) -> bool:
     """Leave a contact out if more than half a turn would not part it.
 

@@ -111,7 +111,7 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
         count = choose_contacts(w, count, dt)
         if count < 0:
             return FAILED
-    for _ in range(ROUNDS):
+    for attempt in range(ROUNDS):
         while True:
             if forward and w.header[0].sparse != 0:
                 status = solve_sparse(w, count, dt)
@@ -137,7 +137,8 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
             return FAILED
         found, listed = add_missed(w, count, listed)
         stops = add_missed_stops(w, dt) + roll_on(w, count)
-        if found == count and stops == 0:
+        # The answer is that of the contacts which were solved, at the last attempt, too
+        if (found == count and stops == 0) or attempt + 1 == ROUNDS:
             break
         count = found
     answer = w.answer[0]

@@ -14,6 +14,7 @@ from dynenvs.memory.layout import WorldView
 from dynenvs.memory.records import NEAREST
 
 BULGE = 1e-9  # depth from which a contact moves on [m]
+DEEP = 1e-4  # depth at the start from which it is an overlap, which no round of solving parts [m]
 
 
 @inlined
@@ -35,6 +36,8 @@ def move_rims(w: WorldView, count: int) -> int:
         if contact.slot < 0:
             continue
         spot = w.spots[h.ns + contact.slot]
+        if contact.gap < -DEEP:
+            continue
         # Only the nearest points of smooth surfaces, and only those that dig in
         if spot.edges > NEAREST or not has_sunk(w, contact, BULGE):
             continue

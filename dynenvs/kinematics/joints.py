@@ -198,6 +198,11 @@ def integrate(w: ModelView, q: Floats, v: Floats, dt: float, out: Floats) -> Non
                     out[at + k] = q[at + k] + v[vat + k] * dt
                 at += 3
                 vat += 3
+            # What does not turn stays as it is, bit for bit: to bring it to length one would not
+            if v[vat] == 0.0 and v[vat + 1] == 0.0 and v[vat + 2] == 0.0:
+                for k in range(4):
+                    out[at + k] = q[at + k]
+                continue
             rotate_quaternion(
                 q[at : at + 4], v[vat] * dt, v[vat + 1] * dt, v[vat + 2] * dt, out[at : at + 4]
             )

@@ -48,6 +48,7 @@ from dynenvs.memory.records import (
     COEFFICIENTS,
     CONE,
     CONTACT,
+    CORRECTION,
     DOF,
     ELIMINATED,
     FEATURE,
@@ -238,6 +239,7 @@ class WorkView(ModelView, buffers=("model", "work")):
     eliminated: Records = _work(ELIMINATED, "nd + nlimited + ndry",
         what="what elimination keeps of each block")
     answer: Records = _work(ANSWER, "1", what="what a solve of the contact problem reports")
+    correction: Records = _work(CORRECTION, "1", what="how far the correction of positions is")
     M: Floats = _work(f8, "nv", "nv", what="mass matrix with armature and dt damping")
     L: Floats = _work(f8, "nv", "nv", what="its factors: unit lower L, D^-1 on the diagonal")
     S: Floats = _work(f8, "nv", "6", what="joint axes (angular; linear) at the tree's origin")

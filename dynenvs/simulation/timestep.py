@@ -28,7 +28,6 @@ from dynenvs.contact.detection.travel import MOST_PARTS, has_moved_far, is_fast,
 from dynenvs.contact.impact import collide, find_impact
 from dynenvs.contact.project import correct_positions
 from dynenvs.contact.resolve import resolve_contacts
-from dynenvs.contact.sparse.project import project_sparse
 from dynenvs.dynamics.servos import CONVERGED, update_limits
 from dynenvs.jit.compiled import called, entry, inlined, unit
 from dynenvs.jit.views import unowned
@@ -324,7 +323,7 @@ def _correct(w: WorldView, dt: float, anyway: bool) -> int:
     closed = w.header[0].ne > 0
     if closed:
         close_loops(w, w.q, dt)
-    corrected = project_sparse(w, dt) if w.answer[0].sparse != 0 else correct_positions(w, dt)
+    corrected = correct_positions(w, dt)
     # Beyond a stop, or deeper than it was: a shorter part may foresee that
     beyond = overrun(w, w.q_new)
     if (corrected == 0 or (beyond > OVERTURNED and _overturned(w))) and not anyway:
