@@ -28,7 +28,7 @@ from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.model.description import Description
 from dynenvs.registration import ENVIRONMENTS, MUJOCO
 
-COUNTERS = "degraded", "failed", "overflow", "coarse", "beyond"
+COUNTERS = "degraded", "failed", "overflow", "sunk", "coarse", "beyond"
 MOTORS = 0.3  # of their effort limits, or so many newton metres where there is none
 EPISODE = 500  # steps after which a robot begins anew
 

@@ -200,7 +200,7 @@ def _judge(w: WorldView, dt: float, far: bool, within: bool) -> int:
     aim, count = w.correction[0], w.answer[0].contacts
     if far and within and hold_unmoved(w, count, aim.share, aim.attempt):
         take_back(w, w.v_next, dt)
-        aim.before = math.inf
+        aim.before, aim.seen = math.inf, 0
         return TRY_AGAIN
     if not far:
         aim.seen = 0
@@ -225,7 +225,7 @@ def _judge(w: WorldView, dt: float, far: bool, within: bool) -> int:
     # Deeper than it was without any correction: all of it is taken back
     if again:
         take_back(w, w.v_next, dt)
-        aim.before = math.inf
+        aim.before, aim.seen = math.inf, 0
         return TRY_AGAIN
     _go_back(w, dt)
     if aim.way == LIFT:

@@ -22,7 +22,7 @@ WHOLE: dict[str, tuple[str, str]] = {
         (
             "status.audits", "status.beyond", "status.coarse", "status.solves", "status.called",
             "status.solved", "status.pivots", "status.degraded", "status.failed",
-            "status.overflow", "status.contacts", "status.budget",
+            "status.overflow", "status.sunk", "status.contacts", "status.budget",
         ),
         COUNTED,
     ),

@@ -353,6 +353,7 @@ STATUS = record_type(
         ("degraded", "i8"),
         ("failed", "i8"),
         ("overflow", "i8"),
+        ("sunk", "i8"),  # shortest parts of steps that end deeper in something than they began
         ("contacts", "i8"),  # candidates that carried an impulse in the last step
         # Candidates that were in a contact problem since the totals were cleared: how many the row
         # lists.  All others carry nothing and hold no total: most of the row need not be read

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 BOUNDS = "residual", "opened", "overrun"
 AUDITED = "audits", "beyond", "coarse", "deepest", "gained"
-COUNTERS = "solves", "pivots", "degraded", "failed", "overflow"
+COUNTERS = "solves", "pivots", "degraded", "failed", "overflow", "sunk"
 
 
 class Stage(NamedTuple):
@@ -51,6 +51,9 @@ class Diagnostics(NamedTuple):
     degraded: int
     failed: int
     overflow: int  # steps with more contacts than the model's limit: `World.step` refuses them
+    # Parts of steps that end more than 1e-9 m deeper in something than they began, though the step
+    # was shortened; what overlapped before may go 1e-4 m deeper
+    sunk: int
     stages: Stages
     audits: int  # steps that `World.audit_every` had audited ...
     # ... those that ended above 1e-9 m or rad, or gained above 1e-6 of their energy, and would do

@@ -328,6 +328,8 @@ def _correct(w: WorldView, dt: float, anyway: bool) -> int:
     beyond = overrun(w, w.q_new)
     if (corrected == 0 or (beyond > OVERTURNED and _overturned(w))) and not anyway:
         return SUNK
+    if corrected == 0:
+        w.status[0].sunk += 1
     # What corrections of contacts have turned, and have opened by that
     back = beyond > 0.0 and w.header[0].nswings > 0 and end_at_limits(w) > 0
     if closed:

@@ -347,34 +347,35 @@ def assemble(scene: SparseView, island: Any) -> None:
                 b = scene.trees[c.b if other else c.a]
                 at, left, right = scene.block[a.node, b.node], 6 * i + 3 * side, 6 * i + 3 * other
                 if c.rows == 3 and a.nv == 6 and b.nv == 6:  # free bodies: known lengths unroll
-                    _add_weighted(F, at, scene.J, left, (0, 6), right, (0, 6), 6, 3, W)
+                    _add_weighted(F, (at, 6), scene.J, (left, 0, 6), (right, 0, 6), 3, W)
                 else:
-                    rows = c.first[side], c.last[side]
-                    columns = c.first[other], c.last[other]
-                    _add_weighted(F, at, scene.J, left, rows, right, columns, b.nv, c.rows, W)
+                    rows = left, c.first[side], c.last[side]
+                    columns = right, c.first[other], c.last[other]
+                    _add_weighted(F, (at, b.nv), scene.J, rows, columns, c.rows, W)
 
 
 @inlined
 def _add_weighted(
     values: Floats,
-    at: int,
+    block: tuple[int, int],
     J: Floats,
-    left: int,
-    rows: tuple[int, int],
-    right: int,
-    columns: tuple[int, int],
-    width: int,
+    left: tuple[int, int, int],
+    right: tuple[int, int, int],
     count: int,
     law: Floats,
 ) -> None:
-    """Block += J_left^T W J_right, for n rows of each, within a range of its rows and columns."""
+    """Block += J_left^T W J_right, for n rows of each.
+
+    block: its first word, and its width
+    left, right: the first row of J, and the range of its columns that are not zero
+    """
     for r in range(count):
-        for i in range(rows[0], rows[1]):
+        for i in range(left[1], left[2]):
             weight = 0.0
             for k in range(count):
-                weight += J[left + k, i] * law[3 * k + r]
-            for j in range(columns[0], columns[1]):
-                values[at + width * i + j] += weight * J[right + r, j]
+                weight += J[left[0] + k, i] * law[3 * k + r]
+            for j in range(right[1], right[2]):
+                values[block[0] + block[1] * i + j] += weight * J[right[0] + r, j]
 
 
 @kernel
