@@ -31,6 +31,7 @@ from inverse_cases import (
 from scipy.optimize import linprog
 from trees import Array
 
+from dynenvs.contact.resolve import ROUNDS
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.model import Model
 from dynenvs.model.parts import prismatic
@@ -67,15 +68,18 @@ def test_planar_forward_step_agrees(kind: dict[str, Any]) -> None:
     """`World.step` under the torques gives the predicted velocity wherever it is unique.
 
     Motion and contact law are checked above: they are the forward LCP.  Where the step gives
-    something else (Painleve's rods have more than one answer), it must be another solution.
+    something else (Painleve's rods have more than one answer), it must be another solution; a step
+    that was cut, since something would have ended deeper in a plane, has solved shorter ones.
     """
-    others = 0
+    others = cut = 0
     for seed in SEEDS:
         case = random_case(seed, **kind)
         result = solve(case)
         world = stepped(case, result.tau)
         scale = max(1.0, float(np.abs(result.v).max()))
-        if np.abs(world.v - result.v).max() > 1e-9 * scale:
+        if world.diagnostics.solves > ROUNDS:
+            cut += 1
+        elif np.abs(world.v - result.v).max() > 1e-9 * scale:
             others += 1
             impulses = np.zeros((len(case.model.features), 3))
             for contact in world.contacts:
@@ -84,6 +88,7 @@ def test_planar_forward_step_agrees(kind: dict[str, Any]) -> None:
             check_motion(case, terms(case), other)
             check_contact_law(case, terms(case), other, reach=1e-3)
     assert others <= 0.15 * len(SEEDS)
+    assert cut <= 0.05 * len(SEEDS)
 
 
 @pytest.mark.parametrize("kind", [KINDS[2], KINDS[3], JAMMED[2]])

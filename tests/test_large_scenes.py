@@ -204,7 +204,8 @@ def test_many_boxes_thrown_together_are_solved(cone: str) -> None:
     assert found.failed == 0
     assert found.residual < 1e-6
     assert found.degraded < 15  # of some 300 solutions
-    assert found.stages.path.solved > 100  # large islands were solved, not avoided
+    # Large islands were solved, not avoided: the one goes on as the last step did
+    assert found.stages.path.solved + found.stages.multipliers.solved > 100
 
 
 def test_a_budget_bounds_the_work() -> None:
