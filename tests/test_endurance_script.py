@@ -28,6 +28,7 @@ def test_a_line_a_case(tmp_path: Path) -> None:
         check=True,
     )
     env, box, missing, heaps = run.stdout.splitlines()
+    counted = "MB; degraded 0, failed 0, overflow 0, sunk 0, coarse 0, beyond 0, refused 0"
     for line in (env, box, heaps):
-        assert "MB; degraded 0, failed 0, overflow 0, coarse 0, beyond 0, refused 0" in line
+        assert counted in line
     assert missing.startswith("nowhere.xml: not run: cannot read")
