@@ -48,7 +48,7 @@ class Comparison(NamedTuple):
     digit: float  # the most that an ulp of each angle changes in those [m/s, rad/s]
     beyond: int  # states in which they differ by more than that, too
     jammed: int  # states with an impulse above JAM, in which they are not compared
-    whirling: int  # nor those in which a step is cut: its parts have products of their own
+    whirling: int  # nor those that are cut or solved again: parts have products of their own
     opening: float  # worst distance or cosine by which a hinge is open after the step [m, -]
     residual: float  # worst, of the contact problems
     failed: int
@@ -84,7 +84,7 @@ def compare(links: int, every: int = EVERY, tick: Tick = lambda done: None) -> C
             loaded += bool(impulses[0].any())
             stuck = max(float(each.max()) for each in impulses) > JAM
             jammed += stuck
-            whirls = any(world._handle.answer[0]["pace"] > 0.0 for world in worlds.values())
+            whirls = any(_is_cut(world) for world in worlds.values())
             whirling += whirls
             apart = max(
                 float(np.abs(found[form] - found[MINIMAL]).max()) for form in (DENSE, SPARSE)
@@ -111,6 +111,11 @@ def compare(links: int, every: int = EVERY, tick: Tick = lambda done: None) -> C
         residual,
         failed,
     )
+
+
+def _is_cut(world: World) -> bool:
+    """Whether a first step was cut, since trees whirl or something would have sunk in."""
+    return bool(world._handle.answer[0]["pace"] > 0.0 or world.diagnostics.solves > 1)
 
 
 def last_digit(tree: World, freed: World, q: Floats, v: Floats) -> float:
