@@ -2,12 +2,12 @@
 
 The velocities obey the constraints linearised at the start of the step; the integrated positions
 miss them by terms of second order, and a contact that was below ground stays there.  Newton steps
-in the kinetic metric remove both: pressing contacts get exactly the gap (zero if it was negative)
-and sticking ones exactly the tangential displacement that their velocities announced.  Velocities,
+in the kinetic metric remove both: pressing contacts get the gap (zero if it was negative) and
+sticking ones the tangential displacement that their velocities announced.  Velocities,
 and so kinetic energy, are not touched (docs/theory.md, Projection of positions).
 
 The steps use the Jacobian of the start, so each leaves about as large a share of the errors as the
-bodies have turned: they go on until nothing of the errors remains.  A step that carries a feature
+bodies have turned: they go on until nothing is in the ground any more.  A step that carries a feature
 into the ground, or deeper, is taken back.  Pulls towards what has parted are then left out, and
 what nothing parts (`dynenvs.contact.held`); and where the whole fails, what is in the ground is
 lifted out by itself.  Where something is then deeper than anything was before, the step was too
@@ -66,7 +66,7 @@ HALVED = 0.5  # of the depth without any correction: what buries less is let be,
 MUCH = 0.1  # of a pull: burying less may be an error of what is linear about it
 ROUNDOFF = 1e-15  # errors below this are left alone at once [m] ...
 DONE = 2e-10  # ... and below this, where something has been corrected or will be [m]
-SMALL = 1e-5  # from just beyond a stop [rad, m]
+SMALL = 1e-5  # of pulls and ways along the ground: left at last; and just beyond a stop [rad, m]
 FAR_TURN = 1e-4  # of a correction, from which it is looked at: at a metre it is LARGE [rad, m]
 MOST_TURN = 0.02  # of a coordinate in one correction [rad, m] ...
 LEVER = 0.05  # ... and what the largest error asks for at this distance from an axis [m]
