@@ -7,7 +7,7 @@ sticking ones the tangential displacement that their velocities announced.  Velo
 and so kinetic energy, are not touched (docs/theory.md, Projection of positions).
 
 The steps use the Jacobian of the start, so each leaves about as large a share of the errors as the
-bodies have turned: they go on until nothing is in the ground any more.  A step that carries a feature
+bodies have turned: they go on until nothing is in the ground.  A step that carries a feature
 into the ground, or deeper, is taken back.  Pulls towards what has parted are then left out, and
 what nothing parts (`dynenvs.contact.held`); and where the whole fails, what is in the ground is
 lifted out by itself.  Where something is then deeper than anything was before, the step was too
