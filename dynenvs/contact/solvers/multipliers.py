@@ -1,8 +1,7 @@
 """Proximal multipliers on a dense Delassus matrix, for what Newton's method on modes leaves open.
 
-The same method as in `dynenvs.contact.sparse.proximal`, which says what it does.  Its unknown there
-is the velocity of the trees; here, with a root G = A^T A, it is z with the rows' velocities
-u = bias + A^T z, and its equation
+The method is that of `rounds.py`.  In place of the trees' velocities its unknown, with a root
+G = A^T A, is z with the rows' velocities u = bias + A^T z, and its equation
 
     z = A P(p - rho (u + mu s e_n)).
 
@@ -13,7 +12,7 @@ has freedoms, and Newton's matrix 1 + A W A^T is regular.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from dynenvs.contact.assembly.problem import (
     WORDS,
@@ -26,23 +25,9 @@ from dynenvs.contact.law.dry import project_dry
 from dynenvs.contact.law.moments import project_moments, turning
 from dynenvs.contact.solvers.cone_law import certify_cones, coefficients, rows_of, six
 from dynenvs.contact.solvers.friction_lcp import choose_modes
-from dynenvs.contact.solvers.penalty import (
-    BACK,
-    CAP,
-    ENOUGH,
-    FAR,
-    FAR_BACK,
-    FINE,
-    INNER,
-    LOOSEN,
-    LOST,
-    SLOW,
-    first_penalty,
-    softer,
-    stiffer,
-)
 from dynenvs.contact.solvers.projection import project_contact
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
+from dynenvs.contact.solvers.rounds import Ways, rounds
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.dense import factorise, substitute
 from dynenvs.lcp.roots import find_root
@@ -52,13 +37,26 @@ from dynenvs.memory.records import CONE
 
 BUDGET = 150  # factorisations
 CROWD = 2  # rows per freedom above which these, of freedoms, are quicker than those of rows
-PATIENCE = 4  # Newton's steps of a round in a row that may gain less than half
-LINE = 8  # trials along one of them
 STIFF, STIFFEST = 1e4, 1e9  # penalties to begin with and at all
 
 IMPULSE = 36  # word of a block's law at which its impulses stand, after their derivative
 # Rows of the scratch vectors: of impulses, of slips, and of entries of z
 BEST, HELD, TRIAL, SLIP, START, OFF, AT = 0, 1, 2, 3, 4, 5, 9
+
+
+class Rows(NamedTuple):
+    """A problem in rows with its answer, as `rounds.py` sees it."""
+
+    problem: ContactProblem
+    answer: ContactAnswer
+    scratch: Scratch
+    law: int  # PYRAMID or CONE
+    size: int  # entries of z
+    scale: float
+    p: Floats
+    trial: Floats
+    best: Floats
+    held: Floats
 
 
 @kernel
@@ -70,53 +68,24 @@ def multiply(
     law: PYRAMID or CONE
     Returns (residual, factorisations).
     """
-    rows, p = problem.rows, answer.p
-    kept, held_p = scratch.vectors[BEST], scratch.vectors[HELD]
     # G = A^T A: however redundant the rows are, z has only as many entries as its rank
-    size = find_root(problem.G, rows, scratch.roots, scratch.right)
-    residual = _certify(problem, answer, law)
-    best = held = residual
-    _copy(rows, p, kept)
-    _copy(rows, p, held_p)
-    penalty, cap = first_penalty(residual, STIFF), STIFFEST
-    used, rounds = 0, 0
-    while best > ENOUGH and max(used, rounds) < BUDGET:
-        # A round: Newton's method with this penalty, then the residual
-        rounds += 1
-        last = residual
-        done, steps = _round(problem, answer, scratch, law, size, penalty, residual)
-        used += steps
-        residual = _certify(problem, answer, law)
-        slow = not residual < SLOW * best
-        if residual < best:
-            best = residual
-            _copy(rows, p, kept)
-        # Certified, and no longer quickly better
-        if best <= CERTIFIED_RESIDUAL and slow:
-            break
-        if not done and not residual < SLOW * held:  # back to the last round that was solved
-            _copy(rows, held_p, p)
-            residual = _certify(problem, answer, law)
-            cap, penalty = softer(penalty, CAP), softer(penalty, BACK)
-            continue
-        # It has gained: stiffer; or it is lost: back to the best
-        penalty = stiffer(penalty, cap, residual, last)
-        cap = min(LOOSEN * cap, STIFFEST)
-        if not residual < LOST * best:
-            _copy(rows, kept, p)
-            residual = _certify(problem, answer, law)
-            penalty = softer(penalty, FAR_BACK)
-        held = residual
-        _copy(rows, p, held_p)
-    _copy(rows, kept, p)
-    return _certify(problem, answer, law), used
+    size, vectors = (
+        find_root(problem.G, problem.rows, scratch.roots, scratch.right),
+        scratch.vectors,
+    )
+    rows = Rows(
+        problem, answer, scratch, law, size, problem.scale, answer.p, vectors[TRIAL], vectors[BEST],
+        vectors[HELD],
+    )  # fmt: skip
+    return rounds(rows, WAYS, _certify(rows), STIFF, STIFFEST, 0, BUDGET)
 
 
 @inlined
-def _certify(problem: ContactProblem, answer: ContactAnswer, law: int) -> float:
+def _certify(rows: Rows) -> float:
     """The velocities that the impulses give, and the natural residual of both."""
+    problem, answer = rows.problem, rows.answer
     row_velocities(problem, answer.p, answer.u)
-    if law == CONE:
+    if rows.law == CONE:
         blocks, n, G, scale = problem.blocks, problem.n, problem.G, problem.scale
         return float(certify_cones(blocks, n, G, scale, answer.p, answer.u))
     choose_modes(problem, answer)
@@ -124,78 +93,52 @@ def _certify(problem: ContactProblem, answer: ContactAnswer, law: int) -> float:
 
 
 @inlined
-def _copy(rows: int, source: Floats, target: Floats) -> None:
-    for r in range(rows):
+def _is_good(rows: Rows, residual: float) -> bool:
+    return residual <= CERTIFIED_RESIDUAL
+
+
+@inlined
+def _copy(rows: Rows, source: Floats, target: Floats) -> None:
+    for r in range(rows.problem.rows):
         target[r] = source[r]
 
 
 @kernel
-def _round(
-    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, law: int, size: int,
-    penalty: float, residual: float,
-) -> tuple[bool, int]:  # fmt: skip
-    """Solve for z at these multipliers and penalty, and move p.
-
-    size: entries of z
-    Returns whether that was solved, and the factorisations.
-    """
-    # Far from an answer the slip is held: then the round minimises a convex function
-    p, slip, z, A = answer.p, scratch.vectors[SLIP], scratch.vectors[AT], scratch.roots
+def _begin(rows: Rows, far: bool) -> None:
+    """Slips that are held, or -1, and z that belongs to the impulses at hand."""
+    problem, u, A = rows.problem, rows.answer.u, rows.scratch.roots
+    slip, z = rows.scratch.vectors[SLIP], rows.scratch.vectors[AT]
     for i in range(problem.n):
         block = problem.blocks[i]
-        slip[i] = -1.0
-        if residual > FAR:
-            slip[i] = block.friction * block.slip
-            if block.moments > 0:
-                slip[i] += turning(coefficients(block), six(block, answer.u))
-    # z that belongs to the impulses at hand
-    for a in range(size):
+        slip[i] = block.friction * block.slip if far else -1.0
+        if far and block.moments > 0:
+            slip[i] += turning(coefficients(block), six(block, u))
+    for a in range(rows.size):
         z[a] = 0.0
         for r in range(problem.rows):
-            z[a] += A[a, r] * p[r]
-    # A round need not be solved better than the problem is so far
-    target = 0.05 * min(residual, 1.0) * problem.scale
-    off = _miss(problem, answer, scratch, law, size, penalty)
-    used, least, idle = 0, off, 0
-    while used < INNER and off > target and idle < PATIENCE:
-        _linearise(problem, scratch, size)
-        used += 1
-        if not factorise(scratch.K, size, scratch.order) > 0.0:
-            break
-        substitute(scratch.K, size, scratch.order, scratch.right, scratch.x)
-        off = _search(problem, answer, scratch, law, size, penalty)
-        # Rounding may leave nothing to gain: a few idle steps end the round
-        idle += 1
-        if off < 0.5 * least:
-            least, idle = off, 0
-        elif off < FINE * problem.scale:
-            break
-    _copy(problem.rows, scratch.vectors[TRIAL], p)
-    return bool(off <= max(target, FINE * problem.scale)), used
+            z[a] += A[a, r] * rows.p[r]
 
 
 @kernel
-def _miss(
-    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, law: int, size: int,
-    penalty: float,
-) -> float:  # fmt: skip
-    """Impulses `TRIAL` of the law at z with its derivatives, and `OFF`, by which z misses them.
+def _miss(at: Rows, penalty: float) -> float:
+    """Impulses `trial` of the law at z with its derivatives, and `OFF`, by which z misses them.
 
     Returns the largest velocity that this gives a row [m/s].
     """
-    A, rows, u = scratch.roots, problem.rows, answer.u
-    trial, off, z = scratch.vectors[TRIAL], scratch.vectors[OFF], scratch.vectors[AT]
+    problem, scratch, size = at.problem, at.scratch, at.size
+    A, rows, u = scratch.roots, problem.rows, at.answer.u
+    trial, off, z = at.trial, scratch.vectors[OFF], scratch.vectors[AT]
     # u = bias + A^T z
-    _copy(rows, problem.bias, u)
+    _copy(at, problem.bias, u)
     for a in range(size):
         for r in range(rows):
             u[r] += A[a, r] * z[a]
     # The law of each block at these velocities
     for i in range(problem.n):
-        _project(problem, answer, scratch, law, i, penalty)
-        block, at = problem.blocks[i], WORDS * i + IMPULSE
+        _project(at, i, penalty)
+        block, first = problem.blocks[i], WORDS * i + IMPULSE
         for k in range(rows_of(block)):
-            trial[block.row + k] = scratch.laws[at + _place(block, k)]
+            trial[block.row + k] = scratch.laws[first + _place(block, k)]
     # What z misses is measured as a velocity of the rows, A^T off
     misses = scratch.x
     for r in range(rows):
@@ -214,11 +157,9 @@ def _miss(
 
 
 @inlined
-def _project(
-    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, law: int, index: int,
-    penalty: float,
-) -> None:  # fmt: skip
+def _project(rows: Rows, index: int, penalty: float) -> None:
     """The law of block `index` at the velocities u, into its words of `laws`."""
+    problem, answer, scratch = rows.problem, rows.answer, rows.scratch
     # The words of this block in `laws`: the derivative first, then the impulses
     block, G, p, u = problem.blocks[index], problem.G, answer.p, answer.u
     r, held = block.row, scratch.vectors[SLIP, index]
@@ -246,7 +187,7 @@ def _project(
             u[r + 2] if block.tangents > 1 else 0.0,
         )
         polygon = problem.polygon
-        project_contact(law, polygon, block, rho, p[r:], velocity, held, out[IMPULSE:], out)
+        project_contact(rows.law, polygon, block, rho, p[r:], velocity, held, out[IMPULSE:], out)
 
 
 @inlined
@@ -256,15 +197,29 @@ def _place(block: Any, row: int) -> int:
 
 
 @kernel
-def _linearise(problem: ContactProblem, scratch: Scratch, size: int) -> None:
-    """1 + A W A^T, transposed, and -off: Newton's equations for z."""
+def _direct(rows: Rows) -> bool:
+    """Newton's step for z, -(1 + A W A^T)^-1 off, into `right`; False where it has none."""
+    scratch, size = rows.scratch, rows.size
+    linearise(rows.problem, scratch, size)
+    if not factorise(scratch.K, size, scratch.order) > 0.0:
+        return False
+    for a in range(size):
+        scratch.right[a] = -scratch.vectors[OFF, a]
+    substitute(scratch.K, size, scratch.order, scratch.right, scratch.x)
+    for a in range(size):
+        scratch.vectors[START, a], scratch.right[a] = scratch.vectors[AT, a], scratch.x[a]
+    return True
+
+
+@kernel
+def linearise(problem: ContactProblem, scratch: Scratch, size: int) -> None:
+    """1 + A W A^T, transposed, into K; W as it stands in `laws`."""
     A, K, laws, step = scratch.roots, scratch.K, scratch.laws, scratch.x
     # The unit matrix; the blocks add to it
     for a in range(size):
         for b in range(size):
             K[a, b] = 0.0
         K[a, a] = 1.0
-        scratch.right[a] = -scratch.vectors[OFF, a]
     for i in range(problem.n):
         block, at = problem.blocks[i], WORDS * i
         width = 3 if block.moments == 0 else 6  # of the law's derivative
@@ -285,45 +240,19 @@ def _linearise(problem: ContactProblem, scratch: Scratch, size: int) -> None:
                     K[b, a] += own * step[a]
 
 
-@kernel
-def _search(
-    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, law: int, size: int,
-    penalty: float,
-) -> float:  # fmt: skip
-    """Go along Newton's step until the slope has fallen enough; returns the miss there [m/s]."""
-    z, start, step = scratch.vectors[AT], scratch.vectors[START], scratch.right
-    for a in range(size):
-        start[a], step[a] = z[a], scratch.x[a]
-    # The slope falls along the way, but not evenly: the law has kinks
-    first = _slope(scratch, size)
-    low, low_slope = 0.0, first
-    high, high_slope = 0.0, 0.0
-    part = 1.0
-    off = math.inf
-    for _ in range(LINE):
-        for a in range(size):
-            z[a] = start[a] + part * step[a]
-        off = _miss(problem, answer, scratch, law, size, penalty)
-        slope = _slope(scratch, size)
-        # Far enough: half of the slope is gone, or the full step does not overshoot
-        if abs(slope) <= 0.5 * abs(first) or (part == 1.0 and slope <= 0.0):
-            break
-        # The root lies between `low` and `high`: false position, kept off both ends
-        if slope > 0.0:
-            high, high_slope = part, slope
-        else:
-            low, low_slope = part, slope
-        if high == 0.0:
-            break
-        share = low_slope / (low_slope - high_slope) if low_slope < high_slope else 0.5
-        part = low + min(max(share, 0.1), 0.9) * (high - low)
-    return off
+@inlined
+def _slope(rows: Rows) -> float:
+    total = 0.0
+    for a in range(rows.size):
+        total += rows.scratch.right[a] * rows.scratch.vectors[OFF, a]
+    return total
 
 
 @inlined
-def _slope(scratch: Scratch, size: int) -> float:
-    """Of what is minimised, where the slip is held."""
-    total = 0.0
-    for a in range(size):
-        total += scratch.right[a] * scratch.vectors[OFF, a]
-    return total
+def _go(rows: Rows, part: float) -> None:
+    z, start = rows.scratch.vectors[AT], rows.scratch.vectors[START]
+    for a in range(rows.size):
+        z[a] = start[a] + part * rows.scratch.right[a]
+
+
+WAYS = Ways(_certify, _is_good, _copy, _begin, _miss, _direct, _slope, _go)

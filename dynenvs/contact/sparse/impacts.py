@@ -12,24 +12,25 @@ from typing import Any
 
 from dynenvs.contact.assembly.memory import touch
 from dynenvs.contact.assembly.problem import least_speed
+from dynenvs.contact.sparse.island_problem import (
+    copy_impulses,
+    copy_velocities,
+    open_island,
+    respond,
+    update_velocities,
+)
 from dynenvs.contact.sparse.ladder import solve_island, velocity_scale
 from dynenvs.contact.sparse.problem import (
     predicted_velocity,
     row_velocity,
     set_speed,
 )
-from dynenvs.contact.sparse.proximal import (
-    copy_impulses,
-    copy_velocities,
-    respond,
-    update_velocities,
-)
 from dynenvs.contact.sparse.solve import pose_islands
 from dynenvs.contact.sparse.sweeps import add_response
 from dynenvs.contact.sparse.weights import align_with_slip
 from dynenvs.jit.compiled import inlined, kernel, unit
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED
-from dynenvs.memory.layout import Floats, ModelView, WorldView, cone_of, polygon_of
+from dynenvs.memory.layout import Floats, ModelView, WorldView, polygon_of
 from dynenvs.memory.records import POISSON, SEQUENTIAL
 from dynenvs.memory.sparse_view import SparseView
 
@@ -226,7 +227,7 @@ def _by_impulses(w: WorldView, scene: SparseView, index: int, dt: float, share: 
 @inlined
 def _answer(w: WorldView, scene: SparseView, index: int, dt: float) -> int:
     """The impulses `p` and velocities `v` that the island's law gives, from none; their status."""
-    island, cone, polygon = scene.islands[index], cone_of(w), polygon_of(w)
+    island, polygon = scene.islands[index], polygon_of(w)
     # The scale of the certificate by the velocities now; impulses from none
     for j in range(island.first, island.first + island.count):
         i = scene.members[j]
@@ -244,7 +245,7 @@ def _answer(w: WorldView, scene: SparseView, index: int, dt: float) -> int:
             scene.constraints[i].speed = max(scene.constraints[i].speed, speed)
     # By the same solver stages as in a step
     island.scale, island.newtons = velocity_scale(scene, island, least_speed(w.header, dt)), 0
-    island.residual = update_velocities(scene, island, cone, polygon, w.blocks)
+    island.residual = update_velocities(open_island(w, index))
     status = solve_island(w, index)
     if status != FAILED:
         w.status[0].residual = max(w.status[0].residual, island.residual)

@@ -8,13 +8,14 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.contact.solve import ALL, INSIDE, QUICK
-from dynenvs.contact.solvers.penalty import ENOUGH
+from dynenvs.contact.solvers.rounds import ENOUGH
+from dynenvs.contact.sparse.island_problem import open_island
 from dynenvs.contact.sparse.large import solve_large
 from dynenvs.contact.sparse.rounding import is_good, is_rounding
 from dynenvs.contact.sparse.small import DONE, has_compression, solve_small
 from dynenvs.jit.compiled import inlined, unit
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, FAILED
-from dynenvs.memory.layout import WorldView, cone_of, polygon_of
+from dynenvs.memory.layout import WorldView, cone_of
 from dynenvs.memory.records import KEPT, PYRAMID
 from dynenvs.memory.sparse_view import SparseView
 
@@ -34,7 +35,7 @@ def solve_island(w: WorldView, index: int) -> int:
     much.  `p`, `v` and the island's residual end as those of the best answer; returns its status
     (`certify_island`).
     """
-    scene, polygon = w.scene, polygon_of(w)
+    scene = w.scene
     island, status = scene.islands[index], w.status[0]
     # Things at rest: nothing is new
     status.called[KEPT] += 1
@@ -57,7 +58,7 @@ def solve_island(w: WorldView, index: int) -> int:
     if is_good(scene, island, island.residual):
         return certify_island(island)
     # Many, or modes that do not converge
-    island.residual = solve_large(scene, island, cone_of(w), status, polygon, w.blocks)
+    island.residual = solve_large(open_island(w, index), status)
     if is_good(scene, island, island.residual):
         return certify_island(island)
     # Lemke's method always ends with an answer, at last, but takes thousands of operations a row

@@ -5,16 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.contact.sparse.factor import order_trees
-from dynenvs.contact.sparse.path import follow_path
-from dynenvs.contact.sparse.proximal import (
+from dynenvs.contact.sparse.island_problem import (
+    IslandProblem,
     copy_impulses,
-    multiply,
     update_velocities,
 )
+from dynenvs.contact.sparse.path import follow_path
+from dynenvs.contact.sparse.proximal import multiply
 from dynenvs.contact.sparse.rounding import is_good
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
-from dynenvs.memory.layout import Records
 from dynenvs.memory.records import MULTIPLIERS, PATH
 from dynenvs.memory.sparse_view import SparseView
 
@@ -26,27 +26,26 @@ NO_SWEEPS, SWEEPS = 0, 60  # of Gauss-Seidel before multipliers
 
 
 @kernel
-def solve_large(
-    scene: SparseView, island: Any, cone: int, status: Any, polygon: Records, blocks: Records
-) -> float:
+def solve_large(problem: IslandProblem, status: Any) -> float:
     """Multipliers from the central path, then from no impulses; returns the residual of the best.
 
     What `p` holds stays where they find nothing better.
 
-    status: the world's STATUS; blocks: scratch, one BLOCK
+    status: the world's STATUS
     """
+    scene, island = problem.scene, problem.island[0]
     if not order_trees(scene, island):
         return float(island.residual)
     budget, warm = status.budget, island.residual
     copy_impulses(scene, island, scene.p, scene.kept)
     # From the last step's impulses, if they are near
     if warm <= REST:
-        near = multiply(scene, island, cone, polygon, blocks, warm, NO_SWEEPS, island.newtons + FEW)
+        near = multiply(problem, warm, NO_SWEEPS, island.newtons + FEW)
         if near <= CERTIFIED_RESIDUAL:
             return near
     near = warm
     if status.large_stage != MULTIPLIERS:
-        near = _from_the_path(scene, island, cone, polygon, blocks, status)
+        near = _from_the_path(problem, status)
         if is_good(scene, island, near):
             return near
         if near < warm:
@@ -54,8 +53,8 @@ def solve_large(
     # Contacts that have changed what they do can mislead: their impulses are worth less than none
     status.called[MULTIPLIERS] += 1
     _clear(scene, island)
-    cold = update_velocities(scene, island, cone, polygon, blocks)
-    cold = multiply(scene, island, cone, polygon, blocks, cold, SWEEPS, budget)
+    cold = update_velocities(problem)
+    cold = multiply(problem, cold, SWEEPS, budget)
     # The best of three; what `p` held if none of them was better
     if cold < min(warm, near):
         if cold <= CERTIFIED_RESIDUAL:
@@ -66,22 +65,20 @@ def solve_large(
         return cold
     status.large_stage = PATH
     copy_impulses(scene, island, scene.kept, scene.p)
-    return update_velocities(scene, island, cone, polygon, blocks)
+    return update_velocities(problem)
 
 
 @kernel
-def _from_the_path(
-    scene: SparseView, island: Any, cone: int, polygon: Records, blocks: Records, status: Any
-) -> float:
+def _from_the_path(problem: IslandProblem, status: Any) -> float:
     """Multipliers from the pyramids' central path, which leads near the exact cones' answer, too.
 
     Where nothing can part what touches there is no path: what it gives is then no beginning.
     """
     status.called[PATH] += 1
-    near = follow_path(scene, island, cone, polygon, blocks, status.budget)
+    near = follow_path(problem, status.budget)
     if near <= LOST:
         most = int(NEAR * status.budget)
-        near = multiply(scene, island, cone, polygon, blocks, near, NO_SWEEPS, most)
+        near = multiply(problem, near, NO_SWEEPS, most)
     status.solved[PATH] += 1 if near <= CERTIFIED_RESIDUAL else 0
     return near
 

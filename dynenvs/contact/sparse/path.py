@@ -34,8 +34,9 @@ from dynenvs.contact.solvers.interior_block import (
 )
 from dynenvs.contact.solvers.modes import nearest
 from dynenvs.contact.sparse.factor import factorise, substitute
+from dynenvs.contact.sparse.island_problem import IslandProblem, update_velocities
 from dynenvs.contact.sparse.problem import add_pull, predicted_velocity, row_velocity
-from dynenvs.contact.sparse.proximal import assemble, update_velocities
+from dynenvs.contact.sparse.proximal import assemble
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.jit.views import words
 from dynenvs.memory.layout import Floats, Records
@@ -48,19 +49,18 @@ FLAT = 1e-9  # length of a step that leads nowhere
 
 
 @kernel
-def follow_path(
-    scene: SparseView, island: Any, cone: int, polygon: Records, blocks: Records, budget: int
-) -> float:
+def follow_path(problem: IslandProblem, budget: int) -> float:
     """Impulses `p` and velocities `v` near to an answer; returns their residual.
 
     Uses `held` and `best` for the changes of impulses and velocities, and `trial`.
 
     budget: factorisations of the island, those that it has had included
     """
-    variables = _start(scene, island, cone, polygon, blocks)
+    scene, island, polygon = problem.scene, problem.island[0], problem.polygon
+    variables = _start(problem)
     # Nothing in the island can be moved
     if variables == 0:
-        return update_velocities(scene, island, cone, polygon, blocks)
+        return update_velocities(problem)
     rows = 3 * scene.constraints.shape[0]
     dp, du = words(scene.held, rows), words(scene.best, rows)
     p, u = words(scene.p, rows), words(scene.trial, rows)
@@ -94,19 +94,20 @@ def follow_path(
             vectors[Z, k] += length * vectors[DZ, k]
             vectors[W, k] += length * vectors[DW, k]
     _bring_in(scene, island, polygon)
-    return update_velocities(scene, island, cone, polygon, blocks)
+    return update_velocities(problem)
 
 
 @inlined
-def _start(scene: SparseView, island: Any, cone: int, polygon: Records, blocks: Records) -> int:
+def _start(problem: IslandProblem) -> int:
     """Each contact presses as if it were alone; returns the number of the island's variables."""
+    scene, island, polygon = problem.scene, problem.island[0], problem.polygon
     # Normal impulses that stop each approach by itself
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
         scene.p[i, 0] = scene.p[i, 1] = scene.p[i, 2] = 0.0
         if scene.G[i, 0] > 0.0 and scene.constraints[i].dry == 0:
             scene.p[i, 0] = max(island.scale, -predicted_velocity(scene, i, 0)) / scene.G[i, 0]
-    update_velocities(scene, island, cone, polygon, blocks)  # those of the rows come into `trial`
+    update_velocities(problem)  # those of the rows come into `trial`
     # The LCP's own variables, in the order of the members
     rows = 3 * scene.constraints.shape[0]
     variables = 0

@@ -13,11 +13,11 @@ from typing import Any
 from dynenvs.contact.assembly.memory import AT_BOUND
 from dynenvs.contact.solve import QUICK, solve_rows, solve_with_compression
 from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK
+from dynenvs.contact.sparse.island_problem import copy_impulses, open_island, update_velocities
 from dynenvs.contact.sparse.problem import predicted_velocity
-from dynenvs.contact.sparse.proximal import copy_impulses, update_velocities
 from dynenvs.jit.compiled import inlined, unit
 from dynenvs.lcp.solve import CERTIFIED
-from dynenvs.memory.layout import WorkView, WorldView, cone_of, polygon_of
+from dynenvs.memory.layout import WorkView, WorldView, cone_of
 from dynenvs.memory.records import DRY
 from dynenvs.memory.sparse_view import SparseView
 
@@ -32,7 +32,7 @@ def solve_small(w: WorldView, number: int, stages: int) -> int:
     `scene.p` and the island's residual are then of that answer; else they stay.
     """
     scene = w.scene
-    island, polygon, cone = scene.islands[number], polygon_of(w), cone_of(w)
+    island, cone = scene.islands[number], cone_of(w)
     # No room in the dense arrays: the island is none of theirs
     if island.count > w.blocks.shape[0] or _count_rows(scene, island) > w.G.shape[0]:
         return NOT_DONE
@@ -49,12 +49,12 @@ def solve_small(w: WorldView, number: int, stages: int) -> int:
         return NOT_DONE
     # Certified again by velocities of the trees: the dense ones carry the rounding of G
     _exchange(scene, island, w)
-    residual = update_velocities(scene, island, cone, polygon, w.blocks)
+    residual = update_velocities(open_island(w, number))
     if residual < island.residual:
         island.residual = residual
         return DONE
     copy_impulses(scene, island, scene.best, scene.p)
-    update_velocities(scene, island, cone, polygon, w.blocks)
+    update_velocities(open_island(w, number))
     return NOT_DONE
 
 

@@ -10,15 +10,15 @@ from dynenvs.contact.assembly.memory import clear_warm_start, remember_contact
 from dynenvs.contact.assembly.problem import least_speed
 from dynenvs.contact.law.directional import set_directions
 from dynenvs.contact.sparse.dry_joints import pose_dry, remember_dry
+from dynenvs.contact.sparse.island_problem import open_island, update_velocities
 from dynenvs.contact.sparse.islands import find_islands
 from dynenvs.contact.sparse.ladder import solve_island, velocity_scale
 from dynenvs.contact.sparse.moment_rows import has_moments, keep_moments, pose_moments
 from dynenvs.contact.sparse.problem import list_trees, pose_problem, read_masses
-from dynenvs.contact.sparse.proximal import update_velocities
 from dynenvs.contact.sparse.weights import weigh
 from dynenvs.jit.compiled import inlined, unit
 from dynenvs.lcp.solve import CERTIFIED, FAILED
-from dynenvs.memory.layout import StateView, WorldView, cone_of, polygon_of
+from dynenvs.memory.layout import StateView, WorldView
 from dynenvs.memory.records import LIMIT, SWING
 from dynenvs.memory.sparse_view import SparseView
 
@@ -67,7 +67,6 @@ def solve_sparse(w: WorldView, count: int, dt: float) -> int:
         return FAILED
     for k in range(w.header[0].nv):
         w.v_new[k] = w.v_free[k]
-    cone, polygon = cone_of(w), polygon_of(w)
     floor, answer, status = least_speed(w.header, dt), w.answer[0], CERTIFIED
     worst, newtons = 0.0, 0  # not yet into the answer: the dense solvers write there
     # Each island by itself; the velocities of its trees
@@ -75,7 +74,7 @@ def solve_sparse(w: WorldView, count: int, dt: float) -> int:
     while scene.islands[k].count > 0:
         island = scene.islands[k]
         island.scale, island.newtons = velocity_scale(scene, island, floor), 0
-        island.residual = update_velocities(scene, island, cone, polygon, w.blocks)
+        island.residual = update_velocities(open_island(w, k))
         solved = solve_island(w, k)
         status = max(status, solved) if solved >= 0 else FAILED
         newtons += island.newtons
