@@ -47,7 +47,7 @@ def hull_hull(
 
     a, b: placed in the world from `origin` on
     fine: their `fineness`
-    work: eleven numbers for each edge of B, or three for each corner of the larger one
+    work: as of `best_axis`, or three numbers for each corner of the larger one
     """
     n = best_axis(a, b, separation, fine, work)
     own, others = a.corners.shape[0] // 3, b.corners.shape[0] // 3

@@ -36,30 +36,39 @@ def best_axis(
     """Unit normal from B to A of the axis that parts them best.
 
     Along n two that are `gap` apart along `way` are parted by no more than gap n . way.
+    work: a number for each face of either, and eleven for each edge of B
     """
     tie, better = fine * TIE, fine * BETTER
+    # For each face the corner of the other solid where the search for a deep one ended
+    count = b.levels.shape[0]
+    deep_b, deep_a = work[:count], work[count : count + a.levels.shape[0]]
     gap = separation.gap if separation.gap > tie else math.inf
     best, normal, hint = -math.inf, (0.0, 0.0, 1.0), integer(0)
-    for f in range(b.levels.shape[0]):
+    for f in range(count):
         n = three(b.normals, f)
+        deep_b[f] = hint
         if gap < math.inf and gap * dot(n, separation.way) < best:
             continue
         s, hint = _parts(a, n, b.levels[f], best + tie, hint)
+        deep_b[f] = hint
         if s > best + tie:
             best, normal = s, n
     others, hint = best + better, integer(0)
     for f in range(a.levels.shape[0]):
         x, y, z = three(a.normals, f)
         n = (-x, -y, -z)
+        deep_a[f] = hint
         if gap < math.inf and gap * dot(n, separation.way) < best:
             continue
         s, hint = _parts(b, (x, y, z), a.levels[f], others, hint)
+        deep_a[f] = hint
         if s > others:
             best, others, normal = s, s + tie, n
     if gap <= best + tie:  # no edges part them better
         return normal
     reach = gap if gap < math.inf else max(-best, 0.0)
-    return _edge_axis(a, b, best + tie, normal, reach + fine * WITHIN, work)
+    rest = work[count + a.levels.shape[0] :]
+    return _edge_axis(a, b, best + tie, normal, reach + fine * WITHIN, (deep_a, deep_b), rest)
 
 
 @inlined
@@ -116,8 +125,9 @@ def _room(work: Floats, most: int) -> _Edges:
 
 @inlined
 def _edge_axis(
-    a: Polyhedron, b: Polyhedron, others: float, normal: Point, reach: float, work: Floats
-) -> Point:
+    a: Polyhedron, b: Polyhedron, others: float, normal: Point, reach: float,
+    deep_corners: tuple[Floats, Floats], work: Floats,
+) -> Point:  # fmt: skip
     """The best axis, where two edges may part the polyhedra better than any face.
 
     Those of which the best axis is made come as near to each other as the polyhedra are apart, or
@@ -127,24 +137,22 @@ def _edge_axis(
 
     others: by how much any other axis must part them to be better [m]
     reach: how near to each other those edges come, at most [m]
+    deep_corners: for each face of A, and of B, where a corner of the other solid begins
     work: eleven numbers for each edge of B
     """
     face, found = normal, _room(work, b.edges.shape[0] // 4)
     above = -lowest(b, (-face[0], -face[1], -face[2])) + reach
     below = lowest(a, face) - reach
-    # A point of each, in the middle of what overlaps; where that of one is in the other one, too,
-    # it is used for both
     deep = max(-others, 0.0) + reach * SURE
-    in_a, in_b = _middle(a, face, -math.inf, above), _middle(b, face, below, math.inf)
-    count = _list_edges(b, face, below, (in_a, in_b if _is_within(a, in_b) else in_a), deep, found)
-    in_both = in_a if _is_within(b, in_a) else in_b
+    deep_a, deep_b = deep_corners
+    count = _list_edges(b, face, below, a, deep_b, deep, found)
     vx, vy, vz = found.vx, found.vy, found.vz
     lx, ly, lz = found.lx, found.ly, found.lz
     rx, ry, rz = found.rx, found.ry, found.rz
     crosses = found.crosses
     for i in range(0, a.edges.shape[0], 4):
         p, q = three(a.corners, int(a.edges[i])), three(a.corners, int(a.edges[i + 1]))
-        if min(dot(face, p), dot(face, q)) > above or _is_hidden(a, i, (in_b, in_both), deep):
+        if min(dot(face, p), dot(face, q)) > above or _is_hidden(a, i, b, deep_a, deep):
             continue
         u = minus(q, p)
         one, other = three(a.normals, int(a.edges[i + 2])), three(a.normals, int(a.edges[i + 3]))
@@ -182,14 +190,14 @@ def _edge_axis(
 
 @inlined
 def _list_edges(
-    b: Polyhedron, face: Point, below: float, points: tuple[Point, Point], deep: float,
+    b: Polyhedron, face: Point, below: float, a: Polyhedron, deep_corners: Floats, deep: float,
     found: _Edges,
 ) -> int:  # fmt: skip
     """Write B's edges that reach up to `below` along `face` and are not hidden; how many."""
     count = 0
     for j in range(0, b.edges.shape[0], 4):
         r, s = three(b.corners, int(b.edges[j])), three(b.corners, int(b.edges[j + 1]))
-        if max(dot(face, r), dot(face, s)) >= below and not _is_hidden(b, j, points, deep):
+        if max(dot(face, r), dot(face, s)) >= below and not _is_hidden(b, j, a, deep_corners, deep):
             found.number[count] = j
             found.vx[count], found.vy[count], found.vz[count] = minus(s, r)
             found.lx[count], found.ly[count], found.lz[count] = three(
@@ -203,42 +211,24 @@ def _list_edges(
 
 
 @inlined
-def _is_hidden(shape: Polyhedron, edge: int, points: tuple[Point, Point], deep: float) -> bool:
-    """Whether one of two points of the other solid lies so deep behind both faces of an edge.
+def _is_hidden(
+    shape: Polyhedron, edge: int, other: Polyhedron, deep_corners: Floats, deep: float
+) -> bool:
+    """Whether a corner of the other solid lies so deep behind both faces of an edge.
 
     The axis n of an edge, of length 1, is a sum of the normals of its faces with weights that are
     not negative, and of sum 1 at least: so it leaves an overlap of that depth.
+    deep_corners: a corner for each face, where those begin that may lie so deep
     """
     f, g = int(shape.edges[edge + 2]), int(shape.edges[edge + 3])
     m, n = three(shape.normals, f), three(shape.normals, g)
     level_f, level_g = shape.levels[f] - deep, shape.levels[g] - deep
-    one, other = points
-    return (dot(m, one) <= level_f and dot(n, one) <= level_g) or (
-        dot(m, other) <= level_f and dot(n, other) <= level_g
+    i, j = int(deep_corners[f]), int(deep_corners[g])
+    c = other.corners
+    p, q = (c[i], c[i + 1], c[i + 2]), (c[j], c[j + 1], c[j + 2])
+    return (dot(n, p) <= level_g and dot(m, p) <= level_f) or (
+        dot(m, q) <= level_f and dot(n, q) <= level_g
     )
-
-
-@inlined
-def _middle(shape: Polyhedron, n: Point, low: float, high: float) -> Point:
-    """The mean of the corners whose height along n is from low to high; of none, a corner."""
-    x = y = z = 0.0
-    count = 0
-    for i in range(shape.corners.shape[0] // 3):
-        c = three(shape.corners, i)
-        if low <= dot(n, c) <= high:
-            x, y, z, count = x + c[0], y + c[1], z + c[2], count + 1
-    if count == 0:
-        return three(shape.corners, 0)
-    return x / count, y / count, z / count
-
-
-@inlined
-def _is_within(shape: Polyhedron, p: Point) -> bool:
-    """Whether a point is behind all faces."""
-    for f in range(shape.levels.shape[0]):
-        if dot(three(shape.normals, f), p) > shape.levels[f]:
-            return False
-    return True
 
 
 @inlined
