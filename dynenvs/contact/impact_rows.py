@@ -6,8 +6,6 @@ many bodies are solved island by island instead (`sparse/impacts.py`).
 
 from __future__ import annotations
 
-import math
-
 from dynenvs.contact.assembly.impulses import apply_impulses
 from dynenvs.contact.assembly.loops import HELD, respect_loops
 from dynenvs.contact.assembly.memory import remember_impulses
@@ -22,6 +20,7 @@ from dynenvs.contact.assembly.rows import (
 )
 from dynenvs.contact.assembly.swing_rows import swing_rows
 from dynenvs.contact.law.directional import set_directions
+from dynenvs.contact.law.restitution import share_without_gain
 from dynenvs.contact.solve import solve_contacts, solve_with_compression
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
 from dynenvs.jit.compiled import kernel
@@ -87,8 +86,9 @@ def collide_rows(w: WorldView, count: int, dt: float, slowest: float, share: flo
         if status == FAILED:
             return FAILED
     # No impact may gain energy
-    if _work(w.G, before, p, rows) > 0.0:
-        status = max(status, _guard(w, count, rows, dt, poisson))
+    gain = _work(w.G, before, p, rows)
+    if gain > 0.0:
+        status = max(status, _guard(w, count, rows, dt, gain))
         if status == FAILED:
             return FAILED
     # What it gave is remembered, and moves the bodies
@@ -129,9 +129,7 @@ def _decompress(w: WorldView, count: int, rows: int, dt: float, share: float) ->
             w.bias_row[r] += w.G[r, c] * p[c]
     n = rows
     for i in range(count):
-        n -= (
-            w.contacts[i].tangents + w.contacts[i].moments
-        )  # a block for each contact and for each limit
+        n -= w.contacts[i].tangents + w.contacts[i].moments  # a block a contact and a limit
         w.blocks[i].compression = w.contacts[i].target
     polygon, cone = polygon_of(w), cone_of(w)
     scale = velocity_scale(polygon, w.blocks, n, w.G, w.bias_row, least_speed(w.header, dt))
@@ -147,41 +145,31 @@ def _decompress(w: WorldView, count: int, rows: int, dt: float, share: float) ->
 
 
 @kernel
-def _guard(w: WorldView, count: int, rows: int, dt: float, compressed: bool) -> int:
+def _guard(w: WorldView, count: int, rows: int, dt: float, gain: float) -> int:
     """Impulses between those of the inelastic impact and `w.impulse_row` that gain no energy.
 
-    compressed: whether the former stand in `w.H`.  With d their difference, the energy gained on
-    the way is the quadratic f(x) = work(p_c) + x slope + x^2 d.G d / 2, and f(0) <= 0 < f(1).
+    gain: of the latter [J]
     """
     p, inelastic, before = w.impulse_row, w.H[COMPRESSED], w.H[BEFORE]
     status = CERTIFIED
     # Newton's law has no compression to go back to: its inelastic impact is solved for now
-    if not compressed:
+    if w.header[0].restitution != POISSON:
         for r in range(rows):
             inelastic[r] = p[r]
             w.bias_row[r] = before[r]
         status = _solve(w, count, rows, dt)
         for r in range(rows):
-            elastic = inelastic[r]
-            inelastic[r] = p[r]
-            p[r] = elastic
-    # The quadratic's slope and curvature along the way
-    start = _work(w.G, before, inelastic, rows)
-    slope, bend = 0.0, 0.0
+            inelastic[r], p[r] = p[r], inelastic[r]
+    # Along the way between them
+    slope = 0.0
     for r in range(rows):
-        d, along, across = p[r] - inelastic[r], before[r], 0.0
+        after = before[r]
         for c in range(rows):
-            along += w.G[r, c] * inelastic[c]
-            across += w.G[r, c] * (p[c] - inelastic[c])
-        slope += d * along
-        bend += 0.5 * d * across
-    # Its root beyond zero is where all that compression lost has been given back
-    x = 0.0
-    if start < 0.0 and bend > 0.0:
-        x = (-slope + math.sqrt(slope * slope - 4.0 * bend * start)) / (2.0 * bend)
-    x = min(max(x * (1.0 - 1e-12), 0.0), 1.0)  # not even by roundoff
+            after += w.G[r, c] * inelastic[c]
+        slope += (p[r] - inelastic[r]) * after
+    share = share_without_gain(_work(w.G, before, inelastic, rows), slope, gain)
     for r in range(rows):
-        p[r] = inelastic[r] + x * (p[r] - inelastic[r])
+        p[r] = inelastic[r] + share * (p[r] - inelastic[r])
     return status
 
 

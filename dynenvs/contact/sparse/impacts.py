@@ -7,11 +7,11 @@ each island alone: what one loses pays for no other's gain.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from dynenvs.contact.assembly.memory import touch
 from dynenvs.contact.assembly.problem import least_speed
+from dynenvs.contact.law.restitution import share_without_gain
 from dynenvs.contact.sparse.island_problem import (
     copy_impulses,
     copy_velocities,
@@ -35,7 +35,6 @@ from dynenvs.memory.records import POISSON, SEQUENTIAL
 from dynenvs.memory.sparse_view import SparseView
 
 SEQUENCE = 2000  # impacts of an island one by one before all end at once, without restitution
-BELOW = 1.0 - 1e-12  # of the way to where no energy is gained: not even by rounding
 
 
 @unit(
@@ -152,13 +151,14 @@ def collide_island(w: WorldView, index: int, dt: float, slowest: float, share: f
     else:
         status = _by_velocities(w, scene, index, dt, slowest, share)
     # They have given energy: less of them, between the inelastic impact and this one
-    if status != FAILED and _work(scene, island, scene.p, scene.v) > 0.0:
+    gain = _work(scene, island, scene.p, scene.v) if status != FAILED else 0.0
+    if gain > 0.0:
         if w.header[0].restitution != POISSON:  # the inelastic impact, which always loses some
             copy_impulses(scene, island, scene.p, scene.inelastic)
             status = max(status, _answer(w, scene, index, dt))
             _swap(scene, island)
         if status != FAILED:
-            _restrain(scene, island)
+            _restrain(scene, island, gain)
     # All as it was, or the new velocities and the impulses' totals
     if status == FAILED:
         copy_velocities(scene, island, scene.before, scene.free)
@@ -288,59 +288,42 @@ def _swap(scene: SparseView, island: Any) -> None:
 @inlined
 def _swap_rows(scene: SparseView, index: int) -> None:
     for r in range(3):
-        kept = scene.inelastic[index, r]
-        scene.inelastic[index, r] = scene.p[index, r]
-        scene.p[index, r] = kept
+        inelastic, elastic = scene.p[index, r], scene.inelastic[index, r]
+        scene.inelastic[index, r], scene.p[index, r] = inelastic, elastic
 
 
 @kernel
-def _restrain(scene: SparseView, island: Any) -> None:
+def _restrain(scene: SparseView, island: Any, gain: float) -> None:
     """Only so far from the impulses `inelastic` towards `p` that no energy is gained.
 
-    With d their difference, the energy gained on the way is the quadratic
-    f(y) = work(inelastic) + y d.u + y^2 d.du / 2, and f(0) <= 0 < f(1).
+    gain: of the latter [J]
     """
-    v, change = scene.off, scene.step  # scratch: velocities after `inelastic`, and what d changes
+    v = scene.off  # after `inelastic`
     respond(scene, island, scene.inelastic, v)
-    respond(scene, island, scene.p, change)
-    for k in range(island.first_tree, island.first_tree + island.trees):
-        tree = scene.trees[scene.trees_of[k]]
-        for j in range(tree.first, tree.first + tree.nv):
-            change[j] -= v[j]
-    # The energy along the way as a quadratic, row by row
-    start = _work(scene, island, scene.inelastic, v)
-    slope, bend = 0.0, 0.0
+    slope = 0.0
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
-        j = scene.constraints[i].moments
-        for r in range(scene.constraints[i].rows):
-            along, curve = _gain(scene, i, r, v, change)
-            slope, bend = slope + along, bend + curve
-        for r in range(scene.constraints[j].rows if j >= 0 else 0):
-            along, curve = _gain(scene, j, r, v, change)
-            slope, bend = slope + along, bend + curve
-    # Its positive root is where nothing has been gained or lost
-    y = 0.0
-    if start < 0.0 and bend > 0.0:
-        y = (-slope + math.sqrt(slope * slope - 4.0 * bend * start)) / (2.0 * bend)
-    y = min(max(y * BELOW, 0.0), 1.0)
+        slope += _slope(scene, i, v)
+        if scene.constraints[i].moments >= 0:
+            slope += _slope(scene, scene.constraints[i].moments, v)
+    share = share_without_gain(_work(scene, island, scene.inelastic, v), slope, gain)
     # Impulses at that part of the way, and the velocities that they give
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
-        _go_part(scene, i, y)
+        _go_part(scene, i, share)
         if scene.constraints[i].moments >= 0:
-            _go_part(scene, scene.constraints[i].moments, y)
+            _go_part(scene, scene.constraints[i].moments, share)
     respond(scene, island, scene.p, scene.v)
 
 
 @inlined
-def _gain(
-    scene: SparseView, index: int, row: int, v: Floats, change: Floats
-) -> tuple[float, float]:
-    """What a row adds to slope and curvature of the energy."""
-    d = scene.p[index, row] - scene.inelastic[index, row]
-    slope = d * (row_velocity(scene, index, row, v) + scene.bias[index, row])
-    return slope, 0.5 * d * row_velocity(scene, index, row, change)
+def _slope(scene: SparseView, index: int, v: Floats) -> float:
+    """What a constraint's rows add to the slope of the energy."""
+    total = 0.0
+    for r in range(scene.constraints[index].rows):
+        u = row_velocity(scene, index, r, v) + scene.bias[index, r]
+        total += (scene.p[index, r] - scene.inelastic[index, r]) * u
+    return total
 
 
 @inlined
