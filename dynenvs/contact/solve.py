@@ -2,8 +2,8 @@
 
 Solver stages are tried in order of cost; the next one runs only if the one before failed.
 `World.diagnostics.stages` counts how often each was called and how often it solved the problem.
-Islands of loose parts have a ladder of their own (`sparse/ladder.py`), of which this one is a
-stage.
+Islands of loose parts have a ladder of their own (`sparse/ladder.py`), of which this one's stages
+are some.
 
 ======== ================================================= =======================================
 stage    what it does                                      why it is there
@@ -111,11 +111,9 @@ def _multiply(
     # The modes of the last step tell nothing here
     status = w.status[0]
     scale = velocity_scale(polygon_of(w), w.blocks, total, w.G, w.bias_row, floor)
-    status.called[MULTIPLIERS] += 1
     w.answer[0].sweeps = 0
-    found = solve_by_multipliers(w, total, rows, scale, law)
+    found = _counted(w, MULTIPLIERS, solve_by_multipliers(w, total, rows, scale, law))
     if found == CERTIFIED:
-        status.solved[MULTIPLIERS] += 1
         # Where much has changed, what is kept or modes are the quicker start, but in a crowd
         first = w.answer[0].sweeps <= CLOSE or rows > CROWD * w.header[0].nv
         status.stage = MULTIPLIERS if first else PATH
@@ -170,10 +168,7 @@ def solve_rows(
     if rows == 0:
         return CERTIFIED
     if _any_moments(w, count):  # of which pyramids know nothing
-        answer.called[CONES] += 1
-        status = solve_on_cones(w, count, rows, scale, WARM)
-        answer.solved[CONES] += 1 if status == CERTIFIED else 0
-        return status
+        return _counted(w, CONES, solve_on_cones(w, count, rows, scale, WARM))
     # Where something slipped on the exact cone in the last step, pyramids are of little help
     if law == CONE and w.status[0].stage == CONES and _slide(w, count, rows, scale) == CERTIFIED:
         return CERTIFIED
@@ -189,22 +184,24 @@ def solve_rows(
     if stages == QUICK and status != CERTIFIED:
         return FAILED
     if status != CERTIFIED and polygon[0].directions > 2:  # in the plane Lemke's is as quick
-        answer.called[PATH] += 1
         w.status[0].stage = PATH
-        status = solve_from_inside(w, count, rows, scale)
-        answer.solved[PATH] += 1 if status == CERTIFIED else 0
+        status = _counted(w, PATH, solve_from_inside(w, count, rows, scale))
     if status != CERTIFIED and stages == ALL and count * (2 + polygon[0].directions) <= FEW:
-        answer.called[LEMKE] += 1
         w.status[0].stage = LEMKE
-        status = solve_lcp_of_rows(w, count, rows, scale)
-        answer.solved[LEMKE] += 1 if status == CERTIFIED else 0
+        status = _counted(w, LEMKE, solve_lcp_of_rows(w, count, rows, scale))
     if law == CONE:
-        answer.called[CONES] += 1
-        status = solve_on_cones(w, count, rows, scale, COLD)
-        answer.solved[CONES] += 1 if status == CERTIFIED else 0
+        status = _counted(w, CONES, solve_on_cones(w, count, rows, scale, COLD))
         if _any_slips(w, count):
             w.status[0].stage = CONES
     return status
+
+
+@inlined
+def _counted(w: WorldView, stage: int, found: int) -> int:
+    """Count that a stage was called, and whether it solved the problem; its status again."""
+    w.status[0].called[stage] += 1
+    w.status[0].solved[stage] += 1 if found == CERTIFIED else 0
+    return found
 
 
 @inlined
@@ -216,8 +213,7 @@ def _slide(w: WorldView, count: int, rows: int, scale: float) -> int:
     status = w.status[0]
     found = solve_on_cones(w, count, rows, scale, BRIEF)
     if found == CERTIFIED:
-        status.called[CONES] += 1
-        status.solved[CONES] += 1
+        _counted(w, CONES, found)
         status.stage = CONES if _any_slips(w, count) else PATH
     return int(found)
 
@@ -248,16 +244,12 @@ def solve_with_compression(w: WorldView, count: int, rows: int, law: int, scale:
 
     law: PYRAMID or CONE; scale: the certificate's velocity scale [m/s]
     """
-    status, done = w.status[0], FAILED
+    done = FAILED
     if _any_moments(w, count):
         for r in range(rows):
             w.impulse_row[r] = 0.0
     else:
-        status.called[LEMKE] += 1
-        done = solve_lcp_of_rows(w, count, rows, scale)
-        status.solved[LEMKE] += 1 if done == CERTIFIED else 0
+        done = _counted(w, LEMKE, solve_lcp_of_rows(w, count, rows, scale))
     if law == CONE:
-        status.called[CONES] += 1
-        done = solve_on_cones(w, count, rows, scale, COLD)
-        status.solved[CONES] += 1 if done == CERTIFIED else 0
+        done = _counted(w, CONES, solve_on_cones(w, count, rows, scale, COLD))
     return int(done)

@@ -1,5 +1,17 @@
 """THE LADDER of an island's contact problem: what is tried, in which order, and when it is enough.
 
+======== ================================================= =======================================
+kept     the last step's impulses                          things at rest: nothing is new
+dense    stages of `dynenvs.contact.solve` on the island's a few contacts, then wedged ones
+         Delassus matrix (`small.py`)
+near     few rounds of multipliers from the last step's    many contacts of which little has
+         impulses (`proximal.py`)                          changed
+path     the central path (`path.py`), then multipliers    bodies thrown together
+multi-   sweeps from no impulses (`sweeps.py`), then       where that led nowhere; first, where it
+pliers   multipliers                                       solved the last step's large island
+lemke    Lemke's method on the dense problem               it ends on every problem
+======== ================================================= =======================================
+
 Steps and impacts use the same one.
 """
 
@@ -9,14 +21,21 @@ from typing import Any
 
 from dynenvs.contact.solve import ALL, INSIDE, QUICK
 from dynenvs.contact.solvers.rounds import ENOUGH
-from dynenvs.contact.sparse.island_problem import open_island
-from dynenvs.contact.sparse.large import solve_large
+from dynenvs.contact.sparse.factor import order_trees
+from dynenvs.contact.sparse.island_problem import (
+    IslandProblem,
+    copy_impulses,
+    open_island,
+    update_velocities,
+)
+from dynenvs.contact.sparse.path import follow_path
+from dynenvs.contact.sparse.proximal import multiply
 from dynenvs.contact.sparse.rounding import is_good, is_rounding
 from dynenvs.contact.sparse.small import DONE, has_compression, solve_small
-from dynenvs.jit.compiled import inlined, unit
+from dynenvs.jit.compiled import inlined, kernel, unit
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, FAILED
 from dynenvs.memory.layout import WorldView, cone_of
-from dynenvs.memory.records import KEPT, PYRAMID
+from dynenvs.memory.records import KEPT, MULTIPLIERS, PATH, PYRAMID
 from dynenvs.memory.sparse_view import SparseView
 
 SMALL = 16  # constraints of an island up to which the dense method is tried first ...
@@ -25,6 +44,11 @@ COMPRESSED = 4  # ... the same, where there are compression impulses (Poisson's 
 EXACT = 1e-13  # ... where the last step's impulses leave more than this
 RELATIVE = 1e-6  # of parts that move together: rounding of their speed is no error of theirs
 USELESS = 0.1  # residual above which an answer is none
+REST = 1e-6  # up to which a large island goes on from the last step's impulses ...
+FEW = 4  # ... with this many factorisations: the central path takes twenty, from nothing
+LOST = 0.1  # residual above which the central path has led nowhere
+NEAR = 0.8  # part of the budget after which multipliers end that began at the central path
+NO_SWEEPS, SWEEPS = 0, 60  # of Gauss-Seidel before multipliers
 
 
 @unit("sparse", seconds=29)
@@ -35,7 +59,7 @@ def solve_island(w: WorldView, index: int) -> int:
     much.  `p`, `v` and the island's residual end as those of the best answer; returns its status
     (`certify_island`).
     """
-    scene = w.scene
+    scene, problem = w.scene, open_island(w, index)
     island, status = scene.islands[index], w.status[0]
     # Things at rest: nothing is new
     status.called[KEPT] += 1
@@ -50,20 +74,89 @@ def solve_island(w: WorldView, index: int) -> int:
         most, stages = min(most, SMALL_ON_CONES), INSIDE
     if island.count <= most and solve_small(w, index, stages) == DONE and island.residual <= ENOUGH:
         return certify_island(island)
-    if island.residual <= ENOUGH or is_rounding(scene, island, island.residual):
+    if island.residual <= ENOUGH or is_rounding(problem, island.residual):
         status.solved[KEPT] += 1
         return certify_island(island)
     # A few that are wedged, or touch nearly along a line
     solve_small(w, index, INSIDE)
-    if is_good(scene, island, island.residual):
+    if is_good(problem, island.residual):
         return certify_island(island)
     # Many, or modes that do not converge
-    island.residual = solve_large(open_island(w, index), status)
-    if is_good(scene, island, island.residual):
+    island.residual = _solve_large(problem, status)
+    if is_good(problem, island.residual):
         return certify_island(island)
     # Lemke's method always ends with an answer, at last, but takes thousands of operations a row
     solve_small(w, index, ALL)
     return certify_island(island)
+
+
+@kernel
+def _solve_large(problem: IslandProblem, status: Any) -> float:
+    """Multipliers from the central path, then from no impulses; returns the residual of the best.
+
+    What `p` holds stays where they find nothing better.
+
+    status: the world's STATUS
+    """
+    scene, island = problem.scene, problem.island[0]
+    if not order_trees(scene, island):
+        return float(island.residual)
+    budget, warm = status.budget, island.residual
+    copy_impulses(scene, island, scene.p, scene.kept)
+    # From the last step's impulses, if they are near
+    if warm <= REST:
+        near = multiply(problem, warm, NO_SWEEPS, island.newtons + FEW)
+        if near <= CERTIFIED_RESIDUAL:
+            return near
+    near = warm
+    if status.large_stage != MULTIPLIERS:
+        near = _from_the_path(problem, status)
+        if is_good(problem, near):
+            return near
+        if near < warm:
+            copy_impulses(scene, island, scene.p, scene.kept)
+    # Contacts that have changed what they do can mislead: their impulses are worth less than none
+    status.called[MULTIPLIERS] += 1
+    _clear(scene, island)
+    cold = update_velocities(problem)
+    cold = multiply(problem, cold, SWEEPS, budget)
+    # The best of three; what `p` held if none of them was better
+    if cold < min(warm, near):
+        if cold <= CERTIFIED_RESIDUAL:
+            status.solved[MULTIPLIERS] += 1
+            status.large_stage = MULTIPLIERS  # in the next step the path is left out
+        else:
+            status.large_stage = PATH
+        return cold
+    status.large_stage = PATH
+    copy_impulses(scene, island, scene.kept, scene.p)
+    return update_velocities(problem)
+
+
+@kernel
+def _from_the_path(problem: IslandProblem, status: Any) -> float:
+    """Multipliers from the pyramids' central path, which leads near the exact cones' answer, too.
+
+    Where nothing can part what touches there is no path: what it gives is then no beginning.
+    """
+    status.called[PATH] += 1
+    near = follow_path(problem, status.budget)
+    if near <= LOST:
+        most = int(NEAR * status.budget)
+        near = multiply(problem, near, NO_SWEEPS, most)
+    status.solved[PATH] += 1 if near <= CERTIFIED_RESIDUAL else 0
+    return near
+
+
+@inlined
+def _clear(scene: SparseView, island: Any) -> None:
+    for k in range(island.first, island.first + island.count):
+        i = scene.members[k]
+        j = scene.constraints[i].moments
+        for r in range(3):
+            scene.p[i, r] = 0.0
+            if j >= 0:
+                scene.p[j, r] = 0.0
 
 
 @inlined

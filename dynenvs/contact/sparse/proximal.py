@@ -51,11 +51,6 @@ def multiply(problem: IslandProblem, residual: float, sweeps: int, budget: int) 
 
 
 @inlined
-def _is_good(problem: IslandProblem, residual: float) -> bool:
-    return is_good(problem.scene, problem.island[0], residual)
-
-
-@inlined
 def _copy(problem: IslandProblem, source: Floats, target: Floats) -> None:
     copy_impulses(problem.scene, problem.island[0], source, target)
 
@@ -284,4 +279,4 @@ def _go(problem: IslandProblem, part: float) -> None:
             scene.v[j] = scene.start[j] + part * scene.step[j]
 
 
-WAYS = Ways(update_velocities, _is_good, _copy, _begin, _miss, _direct, _slope, _go)
+WAYS = Ways(update_velocities, is_good, _copy, _begin, _miss, _direct, _slope, _go)

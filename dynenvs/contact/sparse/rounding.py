@@ -6,8 +6,7 @@ the small difference of their sums.
 
 from __future__ import annotations
 
-from typing import Any
-
+from dynenvs.contact.sparse.island_problem import IslandProblem
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 from dynenvs.memory.sparse_view import SparseView
@@ -17,19 +16,20 @@ EPSILON = 2.0**-55  # a quarter of the relative rounding error of a double: some
 
 
 @inlined
-def is_good(scene: SparseView, island: Any, residual: float) -> bool:
+def is_good(problem: IslandProblem, residual: float) -> bool:
     """Whether the impulses `p` are certified, or as near to that as rounding lets any be."""
-    return residual <= CERTIFIED_RESIDUAL or is_rounding(scene, island, residual)
+    return residual <= CERTIFIED_RESIDUAL or is_rounding(problem, residual)
 
 
 @kernel
-def is_rounding(scene: SparseView, island: Any, residual: float) -> bool:
+def is_rounding(problem: IslandProblem, residual: float) -> bool:
     """Whether that much of the velocities that the impulses `p` give may be rounding.
 
     residual: of `p`; writes `off`
     """
     if not residual <= SUSPECT:
         return False
+    scene, island = problem.scene, problem.island[0]
     # Sums of magnitudes in place of sums: nothing cancels in them
     for k in range(island.first_tree, island.first_tree + island.trees):
         tree = scene.trees[scene.trees_of[k]]
@@ -45,7 +45,7 @@ def is_rounding(scene: SparseView, island: Any, residual: float) -> bool:
         i = scene.members[k]
         for r in range(scene.constraints[i].rows):
             most = max(most, _size(scene, i, r))
-    return bool(residual * island.scale <= EPSILON * most)
+    return bool(residual * problem.scale <= EPSILON * most)
 
 
 @inlined
