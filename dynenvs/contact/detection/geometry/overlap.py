@@ -43,6 +43,12 @@ def overlap(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
     gap, normal = distance(pair, a, b, hulls)
     if dot(normal, normal) > 0.0:
         return -gap, normal
+    return depth_of(pair, a, b, hulls)
+
+
+@kernel
+def depth_of(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
+    """`overlap` of two solids that are known to be in each other."""
     depth, normal = _along_faces(pair, a, b, hulls)
     x, y, z = point(a.center)
     for _ in range(ROUNDS):

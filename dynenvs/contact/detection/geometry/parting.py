@@ -21,7 +21,7 @@ from dynenvs.contact.detection.geometry.distance import (
     radius_around,
     separation,
 )
-from dynenvs.contact.detection.geometry.overlap import overlap
+from dynenvs.contact.detection.geometry.overlap import depth_of
 from dynenvs.contact.detection.geometry.polyhedron import minus, open_polyhedron, three
 from dynenvs.contact.detection.geometry.smooth_solids import least_size
 from dynenvs.contact.detection.geometry.spot import Point, along, back, column, dot, point, turned
@@ -58,7 +58,7 @@ def part_best(pair: Any, a: Any, b: Any, hulls: Floats, enough: float) -> tuple[
         apart_ = min(apart_, OUT * least_size(pair.kind_b, b))
     if dot(n, n) == 0.0 or gap + radii < apart_:
         if dot(n, n) == 0.0:
-            _, n = overlap(pair, a, b, hulls)
+            _, n = depth_of(pair, a, b, hulls)
         n = _settled(pair, a, b, hulls, n, apart_ - radii)
         gap = separation(pair, a, b, hulls, n)
     return _on_faces(pair, a, b, hulls, gap, n)
