@@ -13,7 +13,7 @@ from dynenvs.contact.gaps import gap_at_end
 from dynenvs.jit.compiled import inlined, inlined_source
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.memory.layout import Floats, Records, WorkView
-from dynenvs.memory.records import HELD, SWING
+from dynenvs.memory.records import FAR, HELD, SWING
 from dynenvs.simd.elementary import asin
 
 LEFT_OUT = math.inf  # error of a row that takes no part
@@ -56,9 +56,12 @@ def contact_errors(w: WorkView, errors: Floats, speeds: Floats, dt: float) -> No
         contact = w.contacts[i]
         r, held = contact.row, contact.correction == HELD
         contact.correction = HELD if held else 0.0
-        holds, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
-        moves = response(w, i)
-        if held or not holds or not moves > 0.0:
+        # A correction that was taken back leaves the slots as it has found them, but gaps are known
+        if aim.known == 0:
+            holds, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
+            contact.before = gap if holds else FAR
+        gap, moves = contact.before, response(w, i)
+        if held or not gap < FAR or not moves > 0.0:
             continue
         # What the velocities announced: no less than touching
         announced = max(0.0, contact.gap + dt * speeds[r])
@@ -77,7 +80,6 @@ def contact_errors(w: WorkView, errors: Floats, speeds: Floats, dt: float) -> No
         if error < (-aim.before if aim.way == PULL else -BURIED):
             continue
         errors[r] = contact.correction = error
-        contact.before = gap
         aim.pull = min(aim.pull, error)
         aim.deep = max(aim.deep, error)
         aim.worst = max(aim.worst, abs(error))

@@ -26,7 +26,7 @@ from dynenvs.contact.detection.detect import (
     read_low,
 )
 from dynenvs.contact.errors import BURIED, LIFT, PULL, PUSH
-from dynenvs.contact.gaps import deepest_contact, gap_at_end
+from dynenvs.contact.gaps import deepest_contact
 from dynenvs.contact.held import (
     LARGE,
     PUSH_OUT,
@@ -98,6 +98,8 @@ def correct_positions(w: WorldView, dt: float) -> int:
         if found == ENDED:
             break
     if aim.seen == 0:
+        if aim.known != 0:
+            _look(w, dt)
         aim.lowest, _ = sound(w, w.answer[0].contacts)
     # Overlaps that nothing parts may sink in further; else what goes on sinking is better left
     slack = LARGE if overlap_held(w, w.answer[0].contacts) else BURIED
@@ -118,7 +120,7 @@ def _begin(w: WorldView, dt: float) -> None:
         announce_islands(w)
     else:
         announce_rows(w)
-    aim.way, aim.before, aim.seen = PULL, math.inf, 1
+    aim.way, aim.before, aim.seen, aim.known = PULL, math.inf, 1, 0
     aim.turned = dt * size(w.v_new)
     aim.least = deepest_contact(w.spots, w.contacts, count)
     aim.bare = w.answer[0].lowest
@@ -189,8 +191,7 @@ def _attempt(w: WorldView, dt: float, floating: bool) -> int:
         aim.lowest, aim.seen = max(aim.lowest, -BURIED), 1
         return ENDED
     update_poses(w, w.q_new, w.pose_new)
-    if w.header[0].ns > 0:
-        detect_spots(w, 1, dt)
+    _look(w, dt)
     return _judge(w, dt, far, within)
 
 
@@ -199,8 +200,7 @@ def _judge(w: WorldView, dt: float, far: bool, within: bool) -> int:
     """Whether a correction stands, is taken back for another one, or is the last."""
     aim, count = w.correction[0], w.answer[0].contacts
     if far and within and hold_unmoved(w, count, aim.share, aim.attempt):
-        take_back(w, w.v_next, dt)
-        aim.before, aim.seen = math.inf, 0
+        _take_back(w)
         return TRY_AGAIN
     if not far:
         aim.seen = 0
@@ -224,8 +224,7 @@ def _judge(w: WorldView, dt: float, far: bool, within: bool) -> int:
             return ENDED if aim.share < 1.0 else STANDS
     # Deeper than it was without any correction: all of it is taken back
     if again:
-        take_back(w, w.v_next, dt)
-        aim.before, aim.seen = math.inf, 0
+        _take_back(w)
         return TRY_AGAIN
     _go_back(w, dt)
     if aim.way == LIFT:
@@ -240,8 +239,7 @@ def _go_back(w: WorldView, dt: float) -> None:
     """To where the velocities lead, without any correction."""
     integrate(w, w.q, w.v_new, dt, w.q_new)
     update_poses(w, w.q_new, w.pose_new)
-    if w.header[0].ns > 0:
-        detect_spots(w, 1, dt)
+    _look(w, dt)
     aim = w.correction[0]
     aim.lowest, aim.seen = aim.bare, 1
 
@@ -258,9 +256,9 @@ def _pulls_in(w: WorldView) -> bool:
         return False
     for i in range(w.answer[0].contacts):
         # What touches still, and would be pressed in by a part of that
-        holds, gap = gap_at_end(w.features, w.spots, w.pose_new, w.contacts[i])
+        gap = w.contacts[i].before
         moved = island_moved(w, i) if w.answer[0].sparse != 0 else row_moved(w, i)
-        if holds and gap + moved < most and moved < most:
+        if gap + moved < most and moved < most:
             return True
     return False
 
@@ -316,13 +314,24 @@ def scale(x: Floats, factor: float) -> None:
 
 
 @inlined
-def take_back(w: WorldView, dq: Floats, dt: float) -> None:
-    """Take the last correction back."""
-    scale(dq, -1.0)
-    integrate(w, w.q_new, dq, 1.0, w.q_new)
+def _take_back(w: WorldView) -> None:
+    """Take the last correction back.
+
+    The gaps of contacts are as they were before it; to look for all slots again would take longest.
+    """
+    aim = w.correction[0]
+    scale(w.v_next, -1.0)
+    integrate(w, w.q_new, w.v_next, 1.0, w.q_new)
     update_poses(w, w.q_new, w.pose_new)
+    aim.before, aim.seen, aim.known = math.inf, 0, 1
+
+
+@inlined
+def _look(w: WorldView, dt: float) -> None:
+    """What touches at `w.pose_new`."""
     if w.header[0].ns > 0:
         detect_spots(w, 1, dt)
+    w.correction[0].known = 0
 
 
 @inlined

@@ -697,5 +697,6 @@ CORRECTION = record_type(  # of positions, at the end of a part of a step
         ("seen", "i8"),  # whether `lowest` is known of the positions as they are
         ("turned", "f8"),  # length of the change of all coordinates in this part [rad, m]
         ("factored", "i8"),  # rows whose factors are known, or -1
+        ("known", "i8"),  # whether the contacts' `before` is of the positions, the slots of others
     ]
 )
