@@ -25,7 +25,7 @@ from __future__ import annotations
 import math
 from typing import Any, NamedTuple
 
-from dynenvs.jit.compiled import inlined, kernel
+from dynenvs.jit.compiled import inlined
 
 PATIENCE = 4  # Newton's steps of a round in a row that may gain less than half
 LINE = 8  # trials along one of them
@@ -45,7 +45,9 @@ FAR_BACK = 0.01  # where rounds were lost
 class Ways(NamedTuple):
     """What rounds do with a problem, which each of these functions gets first.
 
-    The problem has arrays of impulses `p`, `trial`, `best` and `held`, and a `scale` [m/s].
+    The problem has arrays of impulses `p`, `trial`, `best` and `held`, and a `scale` [m/s].  What
+    takes these functions is inlined: passed on in machine code they would be addresses of this
+    process, and such code is not cached.
     """
 
     certify: Any  # velocities that the impulses `p` give, and the natural residual of both
@@ -58,7 +60,7 @@ class Ways(NamedTuple):
     go: Any  # (part): v to a part of the step
 
 
-@kernel
+@inlined
 def rounds(
     problem: Any, ways: Any, residual: float, stiff: float, stiffest: float, spent: int, budget: int
 ) -> tuple[float, int]:
@@ -103,7 +105,7 @@ def rounds(
     return ways.certify(problem), used
 
 
-@kernel
+@inlined
 def _round(
     problem: Any, ways: Any, penalty: float, residual: float, used: int, budget: int
 ) -> tuple[bool, int]:
@@ -133,7 +135,7 @@ def _round(
     return off <= max(target, FINE * problem.scale), used
 
 
-@kernel
+@inlined
 def _search(problem: Any, ways: Any, penalty: float) -> float:
     """Go along Newton's step until the slope has fallen enough; returns the miss there [m/s]."""
     # The slope falls along the way, but not evenly: the law has kinks
