@@ -64,7 +64,7 @@ def contact_errors(w: WorkView, errors: Floats, speeds: Floats, dt: float) -> No
         if held or not gap < FAR or not moves > 0.0:
             continue
         # What the velocities announced: no less than touching
-        announced = max(0.0, contact.gap + dt * speeds[r])
+        announced = max(0.0, contact.gap + dt * speeds[r] + contact.bend)
         if aim.way == LIFT:
             # What touches besides is to stay where it is
             if gap > BURIED:

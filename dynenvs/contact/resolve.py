@@ -64,6 +64,7 @@ from dynenvs.memory.layout import WorldView, cone_of
 from dynenvs.memory.records import PYRAMID, STOPS, SWING
 
 ROUNDS = 5  # of adding candidates that the answer reached unforeseen
+ROLLING = 12  # of all, where rims roll on
 TURNED = 0
 MISSED = 1e-9  # depth from which such a candidate counts [m]
 
@@ -111,7 +112,7 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
         count = choose_contacts(w, count, dt)
         if count < 0:
             return FAILED
-    for attempt in range(ROUNDS):
+    for attempt in range(ROLLING):
         while True:
             if forward and w.header[0].sparse != 0:
                 status = solve_sparse(w, count, dt)
@@ -136,9 +137,11 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
         if detect_spots(w, 1, dt) != FOUND:
             return FAILED
         found, listed = add_missed(w, count, listed)
-        stops = add_missed_stops(w, dt) + roll_on(w, count)
+        stops, rolling = add_missed_stops(w, dt), roll_on(w, count, dt, attempt)
         # The answer is that of the contacts which were solved, at the last attempt, too
-        if (found == count and stops == 0) or attempt + 1 == ROUNDS:
+        if found == count and stops == 0 and rolling == 0:
+            break
+        if attempt + 1 >= (ROUNDS if rolling == 0 else ROLLING):
             break
         count = found
     answer = w.answer[0]

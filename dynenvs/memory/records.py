@@ -426,7 +426,7 @@ NEARBY = record_type(
 )
 FAR = 1e3  # [m]
 # `edges` of slots on what rolls, which need not come back to where they were: on the line along a
-# side; the nearest point of a rim; others beside that, which at the end of a step are elsewhere
+# side; the nearest point; others beside that, which at the end of a step are elsewhere
 ON_LINE, NEAREST, BESIDE = -1, -2, -3
 NEAR = 0.1  # solids further apart than this are not looked at [m] ...
 LOOK = 0.02  # ... or this, where some are hulls or smooth: many of a robot are near
@@ -486,7 +486,9 @@ CONTACT = record_type(
         ("side", "f8", (3,)),
         ("skewed", "i8"),
         ("gap", "f8"),
-        ("target", "f8"),  # gap of the group's rigid target motion, not negative
+        ("target", "f8"),  # gap of the group's rigid target motion, not negative, and the bend
+        # Of a rim that rolls: its gap at the end of the step, less that of its straight way [m]
+        ("bend", "f8"),
         ("friction", "f8"),
         ("spin", "f8"),  # torsional and rolling friction [m]
         ("roll", "f8"),

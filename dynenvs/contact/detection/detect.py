@@ -298,7 +298,7 @@ def add_contact(
     # geom share a rigid target motion: their gaps, affine over the body, all shifted by the depth
     # of the deepest.  A clamp of each alone would ask a rigid sole for a velocity field that it
     # cannot have, and redundant contacts would squeeze (docs/theory.md, Consistent biases).
-    contact.target = gap - deepest
+    contact.target, contact.bend = gap - deepest, 0.0
     set_drift(w, poses, contact)
     other = w.bodies[feature.body_b]
     contact.grounded = 1 if feature.body_b == 0 or (other.tree < 0 and other.last >= 0) else 0

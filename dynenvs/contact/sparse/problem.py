@@ -102,7 +102,7 @@ def pose_problem(w: WorldView, scene: SparseView, count: int, dt: float) -> int:
         _align_tangents(w.contacts, count, scene)
     for i in range(count):
         gap = w.contacts[i].target
-        offset = closing_speed(gap, dt) if gap > SNUG else 0.0
+        offset = closing_speed(gap, dt) if abs(gap) > SNUG else 0.0
         _keep_offset(scene, i, polygon_of(w), w.contacts[i], offset)
         _warm_start(w.memory, w.contacts[i], part, scene.p[i])
     expected = w.expected if dt > 0.0 else w.v_free

@@ -49,8 +49,7 @@ class Patch(NamedTuple):
     face: int
     single: bool  # whether `outermost` is the only point that reaches as far
     outermost: Point
-    # How far behind the ends of a line its centres of curvature are, or behind a point a centre
-    # that moves straight on where it rolls [m]
+    # How far behind the ends of a line its centres of curvature are [m]
     first_bend: float
     last_bend: float
     middle: Point  # of a disc; its radius, or 0 of what is none [m]
@@ -96,7 +95,6 @@ def patch(
         first, bends = rises > 0.0, (ball, ball)
     elif kind == ELLIPSOID:
         _write(corners, 0, minus(outermost_smooth(kind, shape, n), origin))
-        bends = (dot(n, minus(three(corners, 0), center)), 0.0)
     elif kind in (CYLINDER, CONE_GEOM):
         radius, half = shape.half[0], shape.half[1]
         radial, across = _radial(shape, n, rises, toward)
