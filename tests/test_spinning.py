@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scenes import certified
 from scipy.integrate import solve_ivp
+from scipy.spatial.transform import Rotation
 from trees import Array, close
 
 from dynenvs import (
@@ -186,6 +187,37 @@ def test_a_fast_top_precesses_as_it_should(rule: str) -> None:
 
 
 # The same whichever way
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("place", ["on a ball joint", "on the floor"])
+def test_a_top_goes_on_leaning_as_it_does(rule: str, place: str) -> None:
+    """Steady precession: `A cos(lean) W^2 - C spin W + m g l = 0`, by moments about its foot.
+
+    The foot on the floor stays where it is.  Moments that were turned by half of the top's turn in
+    a step, 0.05 rad here, let it lie down or stand up within a second.
+    """
+    mass, l, lean, turn = 0.2, FOOT, 0.3, 100.0
+    inertia = (1.2e-4, 1.2e-4, 2e-4)
+    builder = ModelBuilder(integrator=rule)
+    joint = free() if place == "on the floor" else spherical("foot")
+    builder.body("top", joint=joint, mass=mass, com=(0, 0, l), inertia=inertia)
+    if place == "on the floor":
+        builder.half_space("floor", friction=5.0).point("foot", "top", friction=5.0)
+    world = World(builder.build(), timestep=1e-3)
+    R = Rotation.from_euler("x", lean).as_matrix()
+    a, b = (inertia[0] + mass * l * l) * math.cos(lean), inertia[2] * turn
+    rate = (b - math.sqrt(b * b - 4 * a * mass * 9.81 * l)) / (2 * a)
+    omega = R.T @ [0, 0, rate] + [0, 0, turn - rate * math.cos(lean)]
+    at = world.q.size - 4
+    quaternion = Rotation.from_matrix(R).as_quat(scalar_first=True)
+    world.reset([*np.zeros(at), *quaternion], [*np.zeros(at), *omega])
+    for _ in range(1000):
+        world.step()
+        upright = Rotation.from_quat(world.q[at:], scalar_first=True).as_matrix()[2, 2]
+        assert math.acos(upright) == pytest.approx(lean, abs=0.01)
+    close(world.q[:at], np.zeros(at), 1e-9)
+    assert world.diagnostics.degraded == 0
 
 
 @pytest.mark.parametrize("lean", [NOTHING, (0.02, 0.01, -0.03)])

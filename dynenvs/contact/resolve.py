@@ -56,6 +56,7 @@ from dynenvs.contact.solve import solve_contacts
 from dynenvs.contact.sparse.solve import solve_sparse
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
 from dynenvs.dynamics.refine import REFINED, refine_biases, refine_response
+from dynenvs.dynamics.spinning import turn_impulses
 from dynenvs.jit.compiled import inlined, unit
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses, update_velocities
@@ -108,6 +109,7 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
     status = CERTIFIED
     forward = unactuated == 0 and ahead == 0.0
     listed = count
+    spins = forward and w.header[0].nspins > 0 and not closed and w.answer[0].film == 0
     if forward and w.answer[0].film == 0 and has_many(w, count):
         count = choose_contacts(w, count, dt)
         if count < 0:
@@ -138,8 +140,12 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
             return FAILED
         found, listed = add_missed(w, count, listed)
         stops, rolling = add_missed_stops(w, dt), roll_on(w, count, dt, attempt)
+        # Bodies that spin turn what impulses give them; loops and films have their own free motion
+        turned = 0
+        if spins and attempt + 1 < ROUNDS:
+            turned = turn_impulses(w, dt)
         # The answer is that of the contacts which were solved, at the last attempt, too
-        if found == count and stops == 0 and rolling == 0:
+        if found == count and stops == 0 and rolling == 0 and turned == 0:
             break
         if attempt + 1 >= (ROUNDS if rolling == 0 else ROLLING):
             break

@@ -2,14 +2,15 @@
 
 A single body on a free joint, or a top on a ball that stands still, keeps the energy of its spin
 and the length of its angular momentum.  With the gyroscopic term w x I w of the beginning of a step
-it would gain both, without end once it turns by a radian in a step.  So forces push first,
+it would gain both, without end once it turns by a radian in a step.  So forces push without it,
 
     M^ (w* - w) = dt (tau - h' - D w),    h' = h without w x I w,
 
-and then the body turns freely for the time of the step, by Euler's equations (`loose.spin`: energy
+in the middle of a free turn for the time of the step, by Euler's equations (`loose.spin`: energy
 and length to rounding, whatever the step), in parts of at most TURN, which bring the direction of
-the angular momentum along.  The force acts in the direction that it has in the world, however far
-the body turns in the step.  Free motion and pushes in turns: Reich (1994), "Momentum conserving
+the angular momentum along.  Contacts push in the middle, too (`turn_impulses`): a top that stands
+on the floor would else see the moment of its weight turned by half of its own turn in the step, and
+lie down or stand up within seconds.  Free motion and pushes in turns: Reich (1994), "Momentum conserving
 symplectic integrators", Physica D 76; Dullweber, Leimkuhler and McLachlan (1997), "Symplectic
 splitting methods for rigid body molecular dynamics", J. Chem. Phys. 107.  (Game engines take
 backward Euler for w x I w instead, Catto, GDC 2015, which brakes what tumbles.)
@@ -38,10 +39,11 @@ from dynenvs.kinematics.triples import (
     turned_by_quaternion,
 )
 from dynenvs.memory.layout import Floats, ModelView, WorkView, WorldView, damped_time
-from dynenvs.memory.records import ALONE, FREE
+from dynenvs.memory.records import ALONE, EULER, FREE
 
 SPUN, FAILED = 0, 1
 TURN = 0.25  # of a body in one part of its free turn, at most [rad] ...
+PRECISE = 1e-3  # turn [rad], and share of a push, below which a push may come after its turn
 PARTS = 1000  # ... of which there are no more than so many
 
 
@@ -94,10 +96,10 @@ def add_spins(w: WorkView, v: Floats, sign: float, force: Floats) -> None:
 def spin_on(w: WorldView, dt: float) -> int:
     """Free turns of all bodies that spin, for Euler's rule: from w* in `w.v_free` to their ends.
 
-    Comes after a push without their gyroscopic terms.  What the push would turn by if it came alone
-    is left out, a term of third order: a body at rest stays so by just the opposite forces.  The
-    centre of mass of a free body keeps the velocity that forces give it.  Returns SPUN, or FAILED
-    where Euler's equations are not solved.
+    Comes after a push without their gyroscopic terms, which acts half-way.  What the push would
+    turn by if it came alone is left out, a term of third order: a body at rest stays so by just the
+    opposite forces.  The centre of mass of a free body keeps the velocity that forces give it.
+    Returns SPUN, or FAILED where Euler's equations are not solved.
     """
     found = True
     for i in range(1, w.header[0].nb):
@@ -105,13 +107,14 @@ def spin_on(w: WorldView, dt: float) -> int:
         if not body.spins:
             continue
         top, at = _top(w, i), _turns_at(body)
-        # The whole velocity turns freely; what the push alone would turn by is left out
+        # Half a turn, the push, half a turn; what the push alone would turn by is left out
         start, pushed = entries(w.v, at), entries(w.v_free, at)
-        end, fine = _turn_freely(top, pushed, dt)
         push = plus(pushed, -1.0, start)
-        alone, too = _turn_freely(top, push, dt)
+        half, fine = _turn_freely(top, start, 0.5 * dt)
+        end, too = _turn_freely(top, plus(half, 1.0, push), 0.5 * dt)
+        alone, also = _turn_freely(top, push, 0.5 * dt)
         end = plus(end, -1.0, plus(alone, -1.0, push))
-        found = found and fine and too
+        found = found and fine and too and also
         put_entries(w.v_free, at, end)
         # The origin of a free body goes round its centre, which keeps its velocity
         if body.joint == FREE:
@@ -122,6 +125,44 @@ def spin_on(w: WorldView, dt: float) -> int:
             slide = turned_by_quaternion(w.q, body.q_at + 3, change)
             put_entries(w.v_free, body.v_at, plus(entries(w.v_free, body.v_at), 1.0, slide))
     return SPUN if found else FAILED
+
+
+@unit("spins", seconds=3)
+def turn_impulses(w: WorldView, dt: float) -> int:
+    """Correct `w.v_free` so that the impulses of the last answer act half-way through free turns.
+
+    `w.v_new` - `w.v_free` is what they give, `w.expected` the velocity without any.  Of bodies that
+    spin and turn by more than PRECISE in the step; with `w.v_free` the answer changes, by about as
+    much less.  Returns of how many bodies it changes by more than PRECISE of what they were given.
+    """
+    changed = 0
+    for i in range(1, w.header[0].nb):
+        body = w.bodies[i]
+        at = _turns_at(body)
+        if not body.spins or w.dofs[at].limited or dt * size(entries(w.v_new, at)) < PRECISE:
+            continue
+        top, free, last = _top(w, i), entries(w.expected, at), entries(w.v_free, at)
+        push = plus(entries(w.v_new, at), -1.0, last)
+        if size(push) == 0.0:
+            continue
+        # Back to the middle of the free turn, the push, and on
+        half, fine = _turn_freely(top, free, -0.5 * dt)
+        end, too = _turn_freely(top, plus(half, 1.0, push), 0.5 * dt)
+        turned = plus(end, -1.0, push)
+        change = size(plus(turned, -1.0, last))
+        if not fine or not too or not change > PRECISE * size(push):
+            continue
+        put_entries(w.v_free, at, turned)
+        changed += 1
+        # The centre gets what it got; its origin goes round it
+        if body.joint == FREE:
+            part = -dt if w.header[0].integrator == EULER else -0.5 * dt
+            slide = turned_back(cross(free, top.c), scaled(part, free))
+            slide = plus(slide, 1.0, cross(push, top.c))
+            slide = plus(slide, -1.0, turned_back(cross(end, top.c), scaled(part, end)))
+            slide = turned_by_quaternion(w.q, body.q_at + 3, slide)
+            put_entries(w.v_free, body.v_at, plus(entries(w.expected, body.v_at), 1.0, slide))
+    return changed
 
 
 @kernel
