@@ -194,8 +194,8 @@ def test_a_fast_top_precesses_as_it_should(rule: str) -> None:
 def test_a_top_goes_on_leaning_as_it_does(rule: str, place: str) -> None:
     """Steady precession: `A cos(lean) W^2 - C spin W + m g l = 0`, by moments about its foot.
 
-    The foot on the floor stays where it is.  Moments that were turned by half of the top's turn in
-    a step, 0.05 rad here, let it lie down or stand up within a second.
+    The foot on the floor stays where it is.  By Euler's rule the top nods a little.  (Moments that
+    were turned by half of its turn in a step, 0.05 rad, let it lie down or stand up in a second.)
     """
     mass, l, lean, turn = 0.2, FOOT, 0.3, 100.0
     inertia = (1.2e-4, 1.2e-4, 2e-4)
@@ -203,7 +203,9 @@ def test_a_top_goes_on_leaning_as_it_does(rule: str, place: str) -> None:
     joint = free() if place == "on the floor" else spherical("foot")
     builder.body("top", joint=joint, mass=mass, com=(0, 0, l), inertia=inertia)
     if place == "on the floor":
-        builder.half_space("floor", friction=5.0).point("foot", "top", friction=5.0)
+        builder.half_space("floor", friction=5.0).point(
+            "foot", "top", position=(0, 0, 0), friction=5.0
+        )
     world = World(builder.build(), timestep=1e-3)
     R = Rotation.from_euler("x", lean).as_matrix()
     a, b = (inertia[0] + mass * l * l) * math.cos(lean), inertia[2] * turn
@@ -215,7 +217,7 @@ def test_a_top_goes_on_leaning_as_it_does(rule: str, place: str) -> None:
     for _ in range(1000):
         world.step()
         upright = Rotation.from_quat(world.q[at:], scalar_first=True).as_matrix()[2, 2]
-        assert math.acos(upright) == pytest.approx(lean, abs=0.01)
+        assert math.acos(upright) == pytest.approx(lean, abs=0.03 if rule == "euler" else 0.002)
     close(world.q[:at], np.zeros(at), 1e-9)
     assert world.diagnostics.degraded == 0
 

@@ -8,12 +8,12 @@ it would gain both, without end once it turns by a radian in a step.  So forces 
 
 in the middle of a free turn for the time of the step, by Euler's equations (`loose.spin`: energy
 and length to rounding, whatever the step), in parts of at most TURN, which bring the direction of
-the angular momentum along.  Contacts push in the middle, too (`turn_impulses`): a top that stands
+the angular momentum along.  Contacts push in the middle, too (`contact.turned`): a top that stands
 on the floor would else see the moment of its weight turned by half of its own turn in the step, and
-lie down or stand up within seconds.  Free motion and pushes in turns: Reich (1994), "Momentum conserving
-symplectic integrators", Physica D 76; Dullweber, Leimkuhler and McLachlan (1997), "Symplectic
-splitting methods for rigid body molecular dynamics", J. Chem. Phys. 107.  (Game engines take
-backward Euler for w x I w instead, Catto, GDC 2015, which brakes what tumbles.)
+lie down or stand up within seconds.  Free motion and pushes in turns: Reich (1994), "Momentum
+conserving symplectic integrators", Physica D 76; Dullweber, Leimkuhler and McLachlan (1997),
+"Symplectic splitting methods for rigid body molecular dynamics", J. Chem. Phys. 107.  (Game engines
+take backward Euler for w x I w instead, Catto, GDC 2015, which brakes what tumbles.)
 
 I is about what stays: the centre of a ball, the centre of mass of a free body.
 """
@@ -24,11 +24,13 @@ from typing import Any, NamedTuple
 
 from dynenvs.dynamics.loose import center, inertia, spin, swing
 from dynenvs.jit.compiled import inlined, kernel, unit
+from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.triples import (
     Three,
     cross,
     dot,
     entries,
+    into_body,
     plus,
     put_entries,
     scaled,
@@ -43,7 +45,6 @@ from dynenvs.memory.records import ALONE, EULER, FREE
 
 SPUN, FAILED = 0, 1
 TURN = 0.25  # of a body in one part of its free turn, at most [rad] ...
-PRECISE = 1e-3  # turn [rad], and share of a push, below which a push may come after its turn
 PARTS = 1000  # ... of which there are no more than so many
 
 
@@ -62,7 +63,7 @@ def _top(w: WorkView, index: int) -> Top:
     body, pose, work = w.bodies[index], w.pose[index], w.body[index]
     c = center(pose, work, w.pose[body.root])
     diagonal, off = inertia(pose, work)
-    at = _turns_at(body)
+    at = turns_at(body)
     # About a ball's centre: Steiner's term
     if body.joint != FREE:
         arm, square = scaled(work.mc, c), dot(c, c)
@@ -75,7 +76,7 @@ def _top(w: WorkView, index: int) -> Top:
 
 
 @inlined
-def _turns_at(body: Any) -> int:
+def turns_at(body: Any) -> int:
     """The first of the three coordinates that turn a body."""
     return int(body.v_at + 3 if body.joint == FREE else body.v_at)
 
@@ -86,7 +87,7 @@ def add_spins(w: WorkView, v: Floats, sign: float, force: Floats) -> None:
     # What the bias force has of this is taken out, or put back, by its sign
     for i in range(1, w.header[0].nb):
         if w.bodies[i].spins:
-            at, top = _turns_at(w.bodies[i]), _top(w, i)
+            at, top = turns_at(w.bodies[i]), _top(w, i)
             turn = entries(v, at)
             moment = cross(turn, symmetric(top.diagonal, top.off, turn))
             put_entries(force, at, plus(entries(force, at), sign, moment))
@@ -106,7 +107,7 @@ def spin_on(w: WorldView, dt: float) -> int:
         body = w.bodies[i]
         if not body.spins:
             continue
-        top, at = _top(w, i), _turns_at(body)
+        top, at = _top(w, i), turns_at(body)
         # Half a turn, the push, half a turn; what the push alone would turn by is left out
         start, pushed = entries(w.v, at), entries(w.v_free, at)
         push = plus(pushed, -1.0, start)
@@ -127,42 +128,58 @@ def spin_on(w: WorldView, dt: float) -> int:
     return SPUN if found else FAILED
 
 
-@unit("spins", seconds=3)
-def turn_impulses(w: WorldView, dt: float) -> int:
-    """Correct `w.v_free` so that the impulses of the last answer act half-way through free turns.
+@kernel
+def push_halfway(w: WorldView, index: int, push: Three, dt: float) -> bool:
+    """Have an impulse act half-way through the free turn of body `index`, not at its end.
 
-    `w.v_new` - `w.v_free` is what they give, `w.expected` the velocity without any.  Of bodies that
-    spin and turn by more than PRECISE in the step; with `w.v_free` the answer changes, by about as
-    much less.  Returns of how many bodies it changes by more than PRECISE of what they were given.
+    push: by how much it changes the angular velocity that follows [rad/s]
+    `w.expected` is the velocity without any; in `w.v_free`, to which the push is added, comes what
+    it is turned by.  Returns False where Euler's equations are not solved; nothing is written then.
     """
-    changed = 0
-    for i in range(1, w.header[0].nb):
-        body = w.bodies[i]
-        at = _turns_at(body)
-        if not body.spins or w.dofs[at].limited or dt * size(entries(w.v_new, at)) < PRECISE:
-            continue
-        top, free, last = _top(w, i), entries(w.expected, at), entries(w.v_free, at)
-        push = plus(entries(w.v_new, at), -1.0, last)
-        if size(push) == 0.0:
-            continue
-        # Back to the middle of the free turn, the push, and on
-        half, fine = _turn_freely(top, free, -0.5 * dt)
-        end, too = _turn_freely(top, plus(half, 1.0, push), 0.5 * dt)
-        turned = plus(end, -1.0, push)
-        change = size(plus(turned, -1.0, last))
-        if not fine or not too or not change > PRECISE * size(push):
-            continue
-        put_entries(w.v_free, at, turned)
-        changed += 1
-        # The centre gets what it got; its origin goes round it
-        if body.joint == FREE:
-            part = -dt if w.header[0].integrator == EULER else -0.5 * dt
-            slide = turned_back(cross(free, top.c), scaled(part, free))
-            slide = plus(slide, 1.0, cross(push, top.c))
-            slide = plus(slide, -1.0, turned_back(cross(end, top.c), scaled(part, end)))
-            slide = turned_by_quaternion(w.q, body.q_at + 3, slide)
-            put_entries(w.v_free, body.v_at, plus(entries(w.expected, body.v_at), 1.0, slide))
-    return changed
+    body, top = w.bodies[index], _top(w, index)
+    at = turns_at(body)
+    # Back to the middle of the free turn, the push, and on
+    free = entries(w.expected, at)
+    half, fine = _turn_freely(top, free, -0.5 * dt)
+    end, too = _turn_freely(top, plus(half, 1.0, push), 0.5 * dt)
+    if not fine or not too:
+        return False
+    put_entries(w.v_free, at, plus(end, -1.0, push))
+    # The centre gets what it got; its origin goes round it
+    if body.joint == FREE:
+        part = -dt if w.header[0].integrator == EULER else -0.5 * dt
+        slide = turned_back(cross(free, top.c), scaled(part, free))
+        slide = plus(slide, 1.0, cross(push, top.c))
+        slide = plus(slide, -1.0, turned_back(cross(end, top.c), scaled(part, end)))
+        slide = turned_by_quaternion(w.q, body.q_at + 3, slide)
+        put_entries(w.v_free, body.v_at, plus(entries(w.expected, body.v_at), 1.0, slide))
+    return True
+
+
+@kernel
+def pushed_by(w: WorldView, index: int, moment: Three) -> Three:
+    """By how much an impulse moment turns body `index` faster [rad/s].
+
+    moment: about what stays of it (`middle`), world axes [N m s]
+    """
+    top = _top(w, index)
+    D, off, A = top.diagonal, top.off, top.rotor
+    return solved(
+        (D[0] + A[0], off[2], off[1]),
+        (off[2], D[1] + A[1], off[0]),
+        (off[1], off[0], D[2] + A[2]),
+        into_body(w.pose[index].R, moment),
+    )
+
+
+@kernel
+def middle(w: WorldView, index: int) -> Three:
+    """What stays of body `index` as it turns, in the world: its ball, or its centre of mass [m]."""
+    pose = w.pose[index]
+    if w.bodies[index].joint != FREE:
+        return entries(pose.p, 0)
+    c = center(pose, w.body[index], w.pose[w.bodies[index].root])
+    return plus(entries(pose.p, 0), 1.0, rotate(pose.R, c))
 
 
 @kernel
@@ -190,7 +207,7 @@ def spin_through(w: WorldView, mean: Floats, dt: float) -> bool:
         body = w.bodies[i]
         if not body.spins:
             continue
-        top, at = _top(w, i), _turns_at(body)
+        top, at = _top(w, i), turns_at(body)
         start, pushed = entries(w.v, at), entries(w.v_free, at)
         push = plus(pushed, -1.0, start)
         # A body alone has a closed form; others turn half before the push and half after it
