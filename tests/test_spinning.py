@@ -217,7 +217,7 @@ def test_a_top_goes_on_leaning_as_it_does(rule: str, place: str) -> None:
     for _ in range(1000):
         world.step()
         upright = Rotation.from_quat(world.q[at:], scalar_first=True).as_matrix()[2, 2]
-        assert math.acos(upright) == pytest.approx(lean, abs=0.03 if rule == "euler" else 0.002)
+        assert math.acos(upright) == pytest.approx(lean, abs=0.04 if rule == "euler" else 0.002)
     close(world.q[:at], np.zeros(at), 1e-9)
     assert world.diagnostics.degraded == 0
 
