@@ -54,7 +54,7 @@ from dynenvs.contact.law.viscous import hold_film, keep_drag, respect_film
 from dynenvs.contact.rolled import roll_on
 from dynenvs.contact.solve import solve_contacts
 from dynenvs.contact.sparse.solve import solve_sparse
-from dynenvs.contact.turned import expect_impulses, turn_impulses
+from dynenvs.contact.turned import turn_impulses
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
 from dynenvs.dynamics.refine import REFINED, refine_biases, refine_response
 from dynenvs.jit.compiled import inlined, unit
@@ -111,8 +111,6 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
     listed = count
     # Bodies that spin turn what impulses give them; loops and films have their own free motion
     spins = forward and w.header[0].nspins > 0 and not closed and w.answer[0].film == 0
-    if spins:
-        expect_impulses(w, count, dt)
     if forward and w.answer[0].film == 0 and has_many(w, count):
         count = choose_contacts(w, count, dt)
         if count < 0:

@@ -24,13 +24,11 @@ from typing import Any, NamedTuple
 
 from dynenvs.dynamics.loose import center, inertia, spin, swing
 from dynenvs.jit.compiled import inlined, kernel, unit
-from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.triples import (
     Three,
     cross,
     dot,
     entries,
-    into_body,
     plus,
     put_entries,
     scaled,
@@ -133,8 +131,8 @@ def push_halfway(w: WorldView, index: int, push: Three, dt: float) -> bool:
     """Have an impulse act half-way through the free turn of body `index`, not at its end.
 
     push: by how much it changes the angular velocity that follows [rad/s]
-    `w.expected` is the velocity without any; in `w.v_free`, to which the push is added, comes what
-    it is turned by.  Returns False where Euler's equations are not solved; nothing is written then.
+    `w.expected` is the velocity without any.  What the impulse is turned by comes into `w.v_free`,
+    to which it is added.  Returns False where Euler's equations are not solved; nothing is written.
     """
     body, top = w.bodies[index], _top(w, index)
     at = turns_at(body)
@@ -154,32 +152,6 @@ def push_halfway(w: WorldView, index: int, push: Three, dt: float) -> bool:
         slide = turned_by_quaternion(w.q, body.q_at + 3, slide)
         put_entries(w.v_free, body.v_at, plus(entries(w.expected, body.v_at), 1.0, slide))
     return True
-
-
-@kernel
-def pushed_by(w: WorldView, index: int, moment: Three) -> Three:
-    """By how much an impulse moment turns body `index` faster [rad/s].
-
-    moment: about what stays of it (`middle`), world axes [N m s]
-    """
-    top = _top(w, index)
-    D, off, A = top.diagonal, top.off, top.rotor
-    return solved(
-        (D[0] + A[0], off[2], off[1]),
-        (off[2], D[1] + A[1], off[0]),
-        (off[1], off[0], D[2] + A[2]),
-        into_body(w.pose[index].R, moment),
-    )
-
-
-@kernel
-def middle(w: WorldView, index: int) -> Three:
-    """What stays of body `index` as it turns, in the world: its ball, or its centre of mass [m]."""
-    pose = w.pose[index]
-    if w.bodies[index].joint != FREE:
-        return entries(pose.p, 0)
-    c = center(pose, w.body[index], w.pose[w.bodies[index].root])
-    return plus(entries(pose.p, 0), 1.0, rotate(pose.R, c))
 
 
 @kernel

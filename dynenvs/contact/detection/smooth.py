@@ -57,7 +57,6 @@ TURNS = 4  # how often the patch over a hill is looked for anew
 ALIKE = 1.0 - 1e-12  # cosine between normals that are the same
 THERE = 1e-12  # further than the nearest point: beside it [m]
 ON_RIM = 1e-6  # relative: how far within a rim a corner is beside it
-LEAN = 0.01  # sine from which a line along a side touches at one end
 PARALLEL = 1e-12  # squared sine between lines that do not cross
 
 
@@ -98,14 +97,14 @@ def _on_plane(
     down = (-n[0], -n[1], -n[2])
     own = patch(pair.kind_a, a, hulls, 0, down, (0.0, 0.0, 0.0), origin, work)
     count = own.shape.corners.shape[0] // 3
-    rim = _on_rim(pair.kind_a, own, n)
+    rolls = _rolls(pair.kind_a, own)
     lowest = 1 if count == 2 and own.outermost != three(own.shape.corners, 0) else 0
     for k in range(count):
         p = three(own.shape.corners, k)
         spot = spots[first + k]
         _fill(spot, p, n, dot(n, p), origin)
-        if rim:
-            spot.edges = NEAREST if k == lowest else BESIDE
+        if rolls:
+            spot.edges = NEAREST if k == lowest or not own.single else BESIDE
         if count == 2:  # what rolls about a centre above it moves with that
             spot.radius = own.first_bend if k == 0 else own.last_bend
             for i in range(3):
@@ -185,17 +184,14 @@ def _meet(
         p = one.outermost if one.single else along(other.outermost, gap, n)
         last = first + slots
         _fill(spots[_place_of(spots, first, last, p, n, fine * SAME, origin)], p, n, gap, origin)
-    line = _on_line(pair.kind_a, one) or _on_line(pair.kind_b, other)
-    rim = _on_rim(pair.kind_a, one, n) or _on_rim(pair.kind_b, other, n)
+    rolls = _rolls(pair.kind_a, one) or _rolls(pair.kind_b, other)
     for k in range(first, first + slots):
         if spots[k].gap < FAR:
             spots[k].radius = one.ball
             for i in range(3):
                 spots[k].center[i] += one.ball * spots[k].normal[i]
-            if rim and spots[k].edges == 0:
+            if rolls and spots[k].edges == 0:
                 spots[k].edges = NEAREST if spots[k].gap <= gap + THERE else BESIDE
-            elif line and spots[k].edges == 0:
-                spots[k].edges = ON_LINE
 
 
 @inlined
@@ -208,24 +204,9 @@ def _room(own: Patch) -> int:
 
 
 @inlined
-def _on_line(kind: int, own: Patch) -> bool:
-    """Whether a patch is the line along the side of a smooth solid."""
-    return kind >= CYLINDER and sides(own.shape, own.face) == 2
-
-
-@inlined
-def _on_rim(kind: int, own: Patch, n: Point) -> bool:
-    """Whether one point of a smooth solid is nearest: of its rim, or of what has none.
-
-    A line along a side is all there unless it leans: its ends roll about their own centres.
-    """
-    if kind < CYLINDER or not own.single:
-        return False
-    if sides(own.shape, own.face) != 2:
-        return True
-    way = minus(three(own.shape.corners, 1), three(own.shape.corners, 0))
-    rises = dot(n, way)
-    return bool(rises * rises > LEAN * LEAN * dot(way, way))
+def _rolls(kind: int, own: Patch) -> bool:
+    """Whether a patch is a point or a line of a smooth solid: others touch as it rolls."""
+    return kind >= CYLINDER and (own.single or sides(own.shape, own.face) == 2)
 
 
 @inlined
