@@ -12,8 +12,9 @@ from dynenvs.contact.assembly.swing import angle_left
 from dynenvs.contact.gaps import gap_at_end
 from dynenvs.jit.compiled import inlined, inlined_source
 from dynenvs.kinematics.rotation import rotate
+from dynenvs.kinematics.spatial import dot3
 from dynenvs.memory.layout import Floats, Records, WorkView
-from dynenvs.memory.records import FAR, HELD, SWING
+from dynenvs.memory.records import BENT, FAR, HELD, SWING
 from dynenvs.simd.elementary import asin
 
 LEFT_OUT = math.inf  # error of a row that takes no part
@@ -128,6 +129,8 @@ def tangential_errors(
         r = contact.row + 1 + k
         moved = t[0] * dx + t[1] * dy + t[2] * dz
         announced = speeds[r]
+        if contact.drifts == BENT:  # belts carry nothing along, a way that bends does
+            announced += dot3(t, contact.drift)
         if abs(height) > LOW:
             announced += _rolling(start.R, pose.R, contact.normal, height, t, dt)
         errors[r] = dt * announced - moved

@@ -54,7 +54,7 @@ from dynenvs.contact.law.viscous import hold_film, keep_drag, respect_film
 from dynenvs.contact.rolled import roll_on
 from dynenvs.contact.solve import solve_contacts
 from dynenvs.contact.sparse.solve import solve_sparse
-from dynenvs.contact.turned import turn_impulses
+from dynenvs.contact.turned import bend_ways, turn_impulses
 from dynenvs.dynamics.recursion import PASSED, couple_by_recursion
 from dynenvs.dynamics.refine import REFINED, refine_biases, refine_response
 from dynenvs.jit.compiled import inlined, unit
@@ -144,6 +144,8 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
         turned = 0
         if spins and attempt + 1 < ROUNDS:
             turned = turn_impulses(w, dt)
+        if spins and attempt == 0 and w.header[0].nsurfaces == 0:
+            turned += bend_ways(w, count, dt)
         # The answer is that of the contacts which were solved, at the last attempt, too
         if found == count and stops == 0 and rolling == 0 and turned == 0:
             break

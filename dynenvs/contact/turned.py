@@ -1,4 +1,4 @@
-"""Impulses of contacts on bodies that spin: they act half-way through the free turn of a step.
+"""Contacts of bodies that spin: impulses half-way through a step's free turn, and ways that bend.
 
 The velocity without contacts has all of the free turn in it (`dynamics.spinning`), and impulses are
 added to it: as if each acted at the end, in axes that have turned on.  So the free velocity is
@@ -7,16 +7,32 @@ half of the turn in a step it comes nearer each time.
 
 So it is for a body alone, or two that touch.  In larger islands impulses act at the end: what a few
 thousandths of a radian are lost in there would not be seen, and a heap would be solved twice.
+
+A foot of a body that spins fast goes round its origin on the way, by R (exp(dt w) - 1) x in place
+of dt w x R x.  The difference is known without any impulse: the gap at the end has it, and the slip.
 """
 
 from __future__ import annotations
 
 from dynenvs.dynamics.spinning import push_halfway, turns_at
 from dynenvs.jit.compiled import inlined, unit
-from dynenvs.kinematics.triples import entries, put_entries, size, subtract
+from dynenvs.kinematics.rotation import rotate
+from dynenvs.kinematics.triples import (
+    cross,
+    dot,
+    entries,
+    plus,
+    put_entries,
+    scaled,
+    size,
+    subtract,
+    turned_back,
+)
 from dynenvs.memory.layout import WorldView
+from dynenvs.memory.records import BENT, FIXED
 
 SLOW = 1e-3  # turn in a step, below which impulses may come after it [rad]
+FAST = 0.02  # ... and from which a way bends by more than what corrections of positions put right
 PRECISE = 1e-4  # share of an impulse by which what it is turned by may be wrong
 FEW = 2  # trees of an island in which impulses act half-way
 
@@ -30,7 +46,7 @@ def turn_impulses(w: WorldView, dt: float) -> int:
     """
     changed = 0
     for i in range(1, w.header[0].nb):
-        if not _turns(w, i, dt):
+        if not _turns(w, i, dt, SLOW):
             continue
         at, first = turns_at(w.bodies[i]), w.bodies[i].v_at
         last, slide = entries(w.v_free, at), entries(w.v_free, first)
@@ -45,12 +61,44 @@ def turn_impulses(w: WorldView, dt: float) -> int:
     return changed
 
 
+@unit("spins", seconds=2)
+def bend_ways(w: WorldView, count: int, dt: float) -> int:
+    """Have a foot that alone of its body meets the ground know how it goes round within the step.
+
+    Of several points the ways bend as no rigid motion does: their contacts would squeeze.  Returns
+    how many ways bend; the contact problem is another one then.
+    """
+    bent = 0
+    for k in range(count):
+        contact = w.contacts[k]
+        before = k > 0 and w.contacts[k - 1].body_a == contact.body_a
+        if before or (k + 1 < count and w.contacts[k + 1].body_a == contact.body_a):
+            continue
+        i = contact.body_a
+        while i > 0 and w.bodies[i].joint == FIXED:
+            i = w.bodies[i].parent
+        if i == 0 or contact.slot >= 0 or contact.body_b != 0 or not _turns(w, i, dt, FAST):
+            continue
+        pose, n = w.pose[i], entries(contact.normal, 0)
+        turn = scaled(dt, rotate(pose.R, entries(w.expected, turns_at(w.bodies[i]))))
+        arm = subtract(entries(contact.center, 0), entries(pose.p, 0))
+        way = subtract(subtract(turned_back(arm, scaled(-1.0, turn)), arm), cross(turn, arm))
+        # Along the normal to the end's gap, the rest to the mean slip
+        bend = dot(n, way)
+        contact.bend += bend
+        contact.target += bend
+        put_entries(contact.drift, 0, scaled(1.0 / dt, plus(way, -bend, n)))
+        contact.drifts = BENT
+        bent += 1
+    return bent
+
+
 @inlined
-def _turns(w: WorldView, index: int, dt: float) -> bool:
-    """Whether a body spins, not slowly, and touches few others."""
+def _turns(w: WorldView, index: int, dt: float, least: float) -> bool:
+    """Whether a body turns by more than `least` in the step [rad], and touches few others."""
     body = w.bodies[index]
     at = turns_at(body)
-    if not body.spins or w.dofs[at].limited or not dt * size(entries(w.expected, at)) > SLOW:
+    if not body.spins or w.dofs[at].limited or not dt * size(entries(w.expected, at)) > least:
         return False
     if w.answer[0].sparse == 0 or body.tree < 0:
         return True

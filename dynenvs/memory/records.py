@@ -505,6 +505,7 @@ CONTACT = record_type(
         ("before", "f8"),
     ]
 )
+BENT = 2  # `drifts` where the drift is that of a point which goes round on its way
 HELD = -1.0
 JAMMED = 15  # steps in which it is left alone before it is tried again
 
