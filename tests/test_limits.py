@@ -387,3 +387,21 @@ def test_a_stop_gives_what_the_motor_pushes_with(loose: bool) -> None:
     np.testing.assert_allclose(worlds.stop_impulses[:, 0], [-0.07, 0.0], rtol=1e-9)
     world.step([-7.0])
     assert not world.stop_impulses.any()
+
+
+@pytest.mark.parametrize("pressed", [0, 1, 4])
+def test_a_pressed_stop_moves_no_other_joint_of_a_large_robot(pressed: int) -> None:
+    """Which stops press was one bit of 64 a coordinate: coordinate i + 64 went to its own stop."""
+    builder = ModelBuilder(gravity=NOTHING)
+    builder.body("hub", joint=prismatic("hub"), mass=100.0, inertia=(1.0, 1.0, 1.0))
+    for k in range(70):
+        joint = revolute(f"joint {k}", limits=(0.0, 1.0))
+        builder.body(f"arm {k}", parent="hub", joint=joint, mass=1.0, inertia=(0.1, 0.1, 0.1))
+    world = World(builder.build(), timestep=0.002)
+    q, tau = np.full(71, 0.5), np.zeros(71)
+    q[1 + pressed], q[65 + pressed], tau[1 + pressed] = 0.0, 0.03, -5.0
+    world.reset(q)
+    for _ in range(3):
+        world.step(tau)
+    assert world.q[1 + pressed] == pytest.approx(0.0, abs=1e-9)
+    assert world.q[65 + pressed] == pytest.approx(0.03, abs=1e-12)

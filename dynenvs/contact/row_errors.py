@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dynenvs.contact.assembly.implied import leave_out_implied
 from dynenvs.contact.assembly.impulses import apply_impulses
+from dynenvs.contact.assembly.memory import is_pressed
 from dynenvs.contact.assembly.rows import after_contacts, first_limited, limited_coordinate
 from dynenvs.contact.errors import LEFT_OUT, contact_errors, stop_error
 from dynenvs.jit.compiled import inlined, inlined_source
@@ -34,12 +35,11 @@ def find_row_errors(w: WorldView, dt: float) -> None:
     for r in range(w.answer[0].dry):
         errors[r] = LEFT_OUT
     contact_errors(w, errors, w.v_row, dt)
-    pressed = w.status[0].limits_active
     for r in range(after_contacts(w.contacts, w.answer[0].contacts), w.answer[0].dry):
         j = limited_coordinate(w.J, r)
         error = stop_error(w.dofs[first_limited(w.dofs, j)], w.q_new, w.J[r, j] > 0.0)
         # A pressed stop is to be met exactly: else the others' correction would go through it
-        if error > 0.0 or (pressed >> j) & 1:
+        if error > 0.0 or is_pressed(w, j):
             errors[r] = error
             aim.beyond = max(aim.beyond, abs(error))
             aim.deep = max(aim.deep, error)

@@ -9,8 +9,7 @@ So it is for a body alone, or two that touch.  In larger islands impulses act at
 thousandths of a radian are lost in there would not be seen, and a heap would be solved twice.
 
 A foot of a body that spins fast goes round its origin on the way, by R (exp(dt w) - 1) x in place
-of dt w x R x.  That is known without any impulse; the gap at the end has the difference, and the
-slip has.
+of dt w x R x.  The gap at the end has the difference, and so has the slip.
 """
 
 from __future__ import annotations

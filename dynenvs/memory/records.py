@@ -360,7 +360,7 @@ STATUS = record_type(
         ("touched", "i8"),
         # Length of the part of a step that the remembered impulses are of; 0 of none [s]
         ("part", "f8"),
-        ("limits_active", "i8"),  # bit i: the i-th limited joint pressed against its stop
+        ("limits_active", "i8"),  # bit i: coordinate i pressed against its stop; of the first BITS
         ("cone", "i8"),  # of this world: PYRAMID or CONE ...
         ("polygon", "i8"),  # ... and which of the model's polygons the pyramid stands on
         ("budget", "i8"),  # factorisations that an island's contacts may cost in a solution
@@ -507,6 +507,7 @@ CONTACT = record_type(
 )
 BENT = 2  # `drifts` where the drift is that of a point which goes round on its way
 HELD = -1.0
+BITS = 63  # of a whole number, but its sign
 JAMMED = 15  # steps in which it is left alone before it is tried again
 
 # What the solver of many bodies works on (`dynenvs.memory.sparse_view`): trees of bodies,

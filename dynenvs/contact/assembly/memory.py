@@ -18,7 +18,7 @@ from dynenvs.contact.solvers.patches import find_soles, guess_wholes
 from dynenvs.jit.compiled import inlined
 from dynenvs.kinematics.spatial import dot3
 from dynenvs.memory.layout import Floats, StateView, WorldView
-from dynenvs.memory.records import SWING
+from dynenvs.memory.records import BITS, SWING
 
 AT_BOUND = 1.0 - 1e-9  # part of a dry joint's bound from which it is thought to slip
 STILL = 1e-8  # a slower slip is remembered as sticking: then redundant contacts cease to squeeze
@@ -57,8 +57,7 @@ def warm_start(w: WorldView, count: int, rows: int, dt: float) -> tuple[int, boo
     for k in range(r, w.answer[0].dry):
         block = w.blocks[n]
         _clear(block, k)
-        pressed = (w.status[0].limits_active >> limited_coordinate(w.J, k)) & 1
-        block.mode = STICK if pressed else OPEN
+        block.mode = STICK if is_pressed(w, limited_coordinate(w.J, k)) else OPEN
         n += 1
     # Dry joints, at their bounds as they were
     if w.answer[0].dry < rows:
@@ -250,7 +249,9 @@ def remember_modes(w: WorldView, count: int, total: int) -> None:
     # One bit for each coordinate whose stop pressed
     for i in range(count, total):
         if w.blocks[i].mode != OPEN and w.blocks[i].dry == 0:
-            w.status[0].limits_active |= 1 << limited_coordinate(w.J, w.blocks[i].row)
+            coordinate = limited_coordinate(w.J, w.blocks[i].row)
+            if coordinate < BITS:
+                w.status[0].limits_active |= 1 << coordinate
 
 
 @inlined
@@ -285,3 +286,11 @@ def remember_contact(
     # It sticks if it presses and its slip is nil.
     contact.stick = contact.tangents if p0 > 0.0 and slip <= SLIPS else 0
     w.status[0].contacts += 1 if p0 > 0.0 else 0
+
+
+@inlined
+def is_pressed(w: WorldView, coordinate: int) -> bool:
+    """Whether the joint stop of a coordinate bore in the last answer."""
+    if coordinate < BITS:
+        return bool((w.status[0].limits_active >> coordinate) & 1)
+    return bool(w.stops[coordinate] != 0.0)
