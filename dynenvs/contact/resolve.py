@@ -143,7 +143,7 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
         stops, rolling = add_missed_stops(w, dt), roll_on(w, count, dt, attempt)
         turned = 0
         if spins and attempt + 1 < ROUNDS:
-            turned = turn_impulses(w, dt)
+            turned = turn_impulses(w, count, dt)
         if spins and attempt == 0 and w.header[0].nsurfaces == 0:
             turned += bend_ways(w, count, dt)
         # The answer is that of the contacts which were solved, at the last attempt, too

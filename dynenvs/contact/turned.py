@@ -5,14 +5,16 @@ added to it: as if each acted at the end, in axes that have turned on.  So the f
 worked out again with what the answer gives, and the problem is solved again, until that settles: by
 half of the turn in a step it comes nearer each time.
 
-So it is for a body alone, or two that touch.  In larger islands impulses act at the end: what a few
-thousandths of a radian are lost in there would not be seen, and a heap would be solved twice.
+So it is for a body alone, or two that touch, on one point or on what rolls.  Elsewhere impulses act
+at the end: a few thousandths of a radian would not be seen there, and a heap would be solved twice.
 
 A foot of a body that spins fast goes round its origin on the way, by R (exp(dt w) - 1) x in place
 of dt w x R x.  The gap at the end has the difference, and so has the slip.
 """
 
 from __future__ import annotations
+
+import math
 
 from dynenvs.dynamics.spinning import push_halfway, turns_at
 from dynenvs.jit.compiled import inlined, unit
@@ -29,7 +31,7 @@ from dynenvs.kinematics.triples import (
     turned_back,
 )
 from dynenvs.memory.layout import WorldView
-from dynenvs.memory.records import BENT, FIXED
+from dynenvs.memory.records import BENT, FIXED, NEAREST
 
 SLOW = 1e-3  # turn in a step, below which impulses may come after it [rad]
 FAST = 0.02  # ... and from which a way bends by more than what corrections of positions put right
@@ -38,7 +40,7 @@ FEW = 2  # trees of an island in which impulses act half-way
 
 
 @unit("spins", seconds=3)
-def turn_impulses(w: WorldView, dt: float) -> int:
+def turn_impulses(w: WorldView, count: int, dt: float) -> int:
     """Correct `w.v_free` by the impulses of the last answer, `w.v_new` - `w.v_free`.
 
     Returns of how many bodies the free velocity was wrong by more than PRECISE of their impulses;
@@ -46,7 +48,7 @@ def turn_impulses(w: WorldView, dt: float) -> int:
     """
     changed = 0
     for i in range(1, w.header[0].nb):
-        if not _turns(w, i, dt, SLOW):
+        if not _turns(w, i, dt, _least_turn(w, i, count)):
             continue
         at, first = turns_at(w.bodies[i]), w.bodies[i].v_at
         last, slide = entries(w.v_free, at), entries(w.v_free, first)
@@ -91,6 +93,21 @@ def bend_ways(w: WorldView, count: int, dt: float) -> int:
         contact.drifts = BENT
         bent += 1
     return bent
+
+
+@inlined
+def _least_turn(w: WorldView, index: int, count: int) -> float:
+    """From which turn on impulses on a body act half-way [rad]: by what bears it.
+
+    On what rolls SLOW; on one point FAST; on more of them they never do.
+    """
+    points = 0
+    for k in range(count):
+        contact = w.contacts[k]
+        ours = contact.body_a == index or contact.body_b == index
+        if ours and contact.impulse[0] > 0.0 and contact.edges > NEAREST:
+            points += 1
+    return SLOW if points == 0 else (FAST if points == 1 else math.inf)
 
 
 @inlined
