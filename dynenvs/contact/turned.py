@@ -5,8 +5,9 @@ added to it: as if each acted at the end, in axes that have turned on.  So the f
 worked out again with what the answer gives, and the problem is solved again, until that settles: by
 half of the turn in a step it comes nearer each time.
 
-So it is for a body alone, or two that touch, on one point or on what rolls.  Elsewhere impulses act
-at the end: a few thousandths of a radian would not be seen there, and a heap would be solved twice.
+So it is for a body alone, or two that touch, if it rolls, or turns fast on one point.  Elsewhere
+impulses act at the end: a few thousandths of a radian would not be seen there, and a heap would be
+solved twice.
 
 A foot of a body that spins fast goes round its origin on the way, by R (exp(dt w) - 1) x in place
 of dt w x R x.  The gap at the end has the difference, and so has the slip.
@@ -33,8 +34,9 @@ from dynenvs.kinematics.triples import (
 from dynenvs.memory.layout import WorldView
 from dynenvs.memory.records import BENT, FIXED, NEAREST
 
-SLOW = 1e-3  # turn in a step, below which impulses may come after it [rad]
-FAST = 0.02  # ... and from which a way bends by more than what corrections of positions put right
+# Turn in a step from which impulses act half-way, on what rolls and on one point; from the second
+# on, the way of a foot bends, too [rad]
+SLOW, FAST = 1e-3, 0.02
 PRECISE = 1e-4  # share of an impulse by which what it is turned by may be wrong
 FEW = 2  # trees of an island in which impulses act half-way
 
@@ -43,8 +45,8 @@ FEW = 2  # trees of an island in which impulses act half-way
 def turn_impulses(w: WorldView, count: int, dt: float) -> int:
     """Correct `w.v_free` by the impulses of the last answer, `w.v_new` - `w.v_free`.
 
-    Returns of how many bodies the free velocity was wrong by more than PRECISE of their impulses;
-    that of the others stays the one that the answer has been found with.
+    Returns the number of bodies whose free velocity was wrong by more than PRECISE of what they
+    were given; that of the others stays the one with which the answer was found.
     """
     changed = 0
     for i in range(1, w.header[0].nb):
