@@ -494,8 +494,8 @@ CONTACT = record_type(
         ("roll", "f8"),
         ("slip", "f8"),  # sigma of the answer [m/s]
         ("impulse", "f8", (3,)),
-        # Velocity of A's surface from B's besides that of their bodies, as of belts, or by ways that
-        # bend: along the contact's plane, world axes [m/s]; and whether there is any, or BENT
+        # Velocity of A's surface from B's besides that of their bodies, as of belts, or by ways
+        # that bend: along the contact's plane, world axes [m/s]; and whether there is any, or BENT
         ("drift", "f8", (3,)),
         ("drifts", "i8"),
         ("grounded", "i8"),  # whether nothing that happens moves B: it is the world or kinematic
