@@ -50,7 +50,7 @@ def turn_impulses(w: WorldView, count: int, dt: float) -> int:
     """
     changed = 0
     for i in range(1, w.header[0].nb):
-        if not _turns(w, i, dt, _least_turn(w, i, count)):
+        if not _turns(w, i, dt, SLOW) or not _turns(w, i, dt, _least_turn(w, i, count)):
             continue
         at, first = turns_at(w.bodies[i]), w.bodies[i].v_at
         last, slide = entries(w.v_free, at), entries(w.v_free, first)
