@@ -45,7 +45,7 @@ def slider(
 
 def add_slider(builder: ModelBuilder, shape: str, friction: float) -> None:
     """A free solid "a" whose lowest point is HIGH under its centre."""
-    # Of a ball with one moment: pushes on others turn with them, in small islands (`contact.turned`)
+    # Balls of one moment: pushes on others turn with them, in small islands (`contact.turned`)
     inertia = (0.01, 0.01, 0.01) if shape == "sphere" else (0.006, 0.01, 0.012)
     builder.body("a", joint=free(), mass=1.0, inertia=inertia)
     if shape == "box":

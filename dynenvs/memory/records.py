@@ -363,7 +363,7 @@ STATUS = record_type(
         ("limits_active", "i8"),  # bit i: coordinate i pressed against its stop; of the first BITS
         ("cone", "i8"),  # of this world: PYRAMID or CONE ...
         ("polygon", "i8"),  # ... and which of the model's polygons the pyramid stands on
-        ("budget", "i8"),  # factorisations that an island's contacts may cost in a solution
+        ("budget", "i8"),  # factorisations that each method may spend on an island
     ]
 )
 

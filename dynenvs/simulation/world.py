@@ -242,7 +242,7 @@ class World(Readings):
 
     @property
     def budget(self) -> int:
-        """How many factorisations the contacts of an island may cost; may be set at any time."""
+        """Factorisations that each method may spend on an island; may be set at any time."""
         return int(self._rows["status"]["budget"][0])
 
     @budget.setter

@@ -103,6 +103,13 @@ def _copy(rows: Rows, source: Floats, target: Floats) -> None:
         target[r] = source[r]
 
 
+@inlined
+def _reach(rows: Rows, times: float) -> None:
+    p, held = rows.answer.p, rows.held
+    for r in range(rows.problem.rows):
+        p[r] = held[r] + times * (p[r] - held[r])
+
+
 @kernel
 def _begin(rows: Rows, far: bool) -> None:
     """Slips that are held, or -1, and z that belongs to the impulses at hand."""
@@ -255,4 +262,4 @@ def _go(rows: Rows, part: float) -> None:
         z[a] = start[a] + part * rows.scratch.right[a]
 
 
-WAYS = Ways(_certify, _is_good, _copy, _begin, _miss, _direct, _slope, _go)
+WAYS = Ways(_certify, _is_good, _copy, _reach, _begin, _miss, _direct, _slope, _go)

@@ -13,6 +13,10 @@ the certificate of `dynenvs.contact`: of the velocities that the impulses really
 from an answer, the slip mu s in the law is held for a round: the equation is then that of a convex
 minimum.
 
+Where contacts bear together what each of them could, and their gaps agree but for rounding, no
+impulses are right until one of them slips or opens; rounds creep there along a ray, each by as much
+as the last one.  A round that gains nothing is therefore followed as far as the law allows.
+
 The work is bounded: `budget` factorisations.  Where they do not suffice the best answer is taken,
 and its residual says how good it is.
 
@@ -40,6 +44,8 @@ GAIN, STIFFER = 0.1, 10.0  # a round that leaves more than this part makes the p
 STUCK, MUCH_STIFFER = 0.8, 100.0  # ... and one that leaves more than this, much
 BACK, CAP, LOOSEN = 0.1, 0.5, 1.5  # after a round that is not solved: softer, and so for a while
 FAR_BACK = 0.01  # where rounds were lost
+FURTHER, REACHES = 2.0, 12  # each reach along a creeping round is so much longer; so many of them
+WORSE = 100.0  # times the round's residual that it may have there
 
 
 class Ways(NamedTuple):
@@ -53,6 +59,7 @@ class Ways(NamedTuple):
     certify: Any  # velocities that the impulses `p` give, and the natural residual of both
     is_good: Any  # (residual): whether that of `best` is small enough
     copy: Any  # (source, target): impulses
+    reach: Any  # (times): `p` to so many times its way from `held`
     begin: Any  # (far): a round from `p`; if far, its slips are held
     miss: Any  # (penalty): `trial` of the law at v, and by how much v misses what it gives [m/s]
     direct: Any  # Newton's step for v; whether there is one
@@ -99,10 +106,35 @@ def rounds(
             ways.copy(problem, problem.best, problem.p)
             residual = ways.certify(problem)
             penalty = softer(penalty, FAR_BACK)
+        if residual > STUCK * last:
+            residual = _reach(problem, ways, residual)
+            if residual < best:
+                best = residual
+                ways.copy(problem, problem.p, problem.best)
         held = residual
         ways.copy(problem, problem.p, problem.held)
     ways.copy(problem, problem.best, problem.p)
     return ways.certify(problem), used
+
+
+@inlined
+def _reach(problem: Any, ways: Any, residual: float) -> float:
+    """Go on along a round that has gained nothing, as far as the law allows; returns the residual.
+
+    What rounding adds on a long way the next round takes back.
+    """
+    found, times = residual, FURTHER
+    for _ in range(REACHES):
+        ways.reach(problem, times)
+        further = ways.certify(problem)
+        if further <= WORSE * residual:
+            found = further
+            continue
+        # Too far: back, and from there on not so far
+        ways.reach(problem, 1.0 / times)
+        found = ways.certify(problem)
+        times = 1.0 + 0.5 * (times - 1.0)
+    return float(found)
 
 
 @inlined

@@ -7,8 +7,8 @@ dense    stages of `dynenvs.contact.solve` on the island's a few contacts, then 
 near     few rounds of multipliers from the last step's    many contacts of which little has
          impulses (`proximal.py`)                          changed
 path     the central path (`path.py`), then multipliers    bodies thrown together
-multi-   sweeps from no impulses (`sweeps.py`), then       where that led nowhere; first, where it
-pliers   multipliers                                       solved the last step's large island
+multi-   sweeps from no impulses (`sweeps.py`), then       where that led nowhere; before it, where
+pliers   multipliers                                       they solved the last step's large island
 lemke    Lemke's method on the dense problem               it ends on every problem
 ======== ================================================= =======================================
 
@@ -47,7 +47,6 @@ USELESS = 0.1  # residual above which an answer is none
 REST = 1e-6  # up to which a large island goes on from the last step's impulses ...
 FEW = 4  # ... with this many factorisations: the central path takes twenty, from nothing
 LOST = 0.1  # residual above which the central path has led nowhere
-NEAR = 0.8  # part of the budget after which multipliers end that began at the central path
 NO_SWEEPS, SWEEPS = 0, 60  # of Gauss-Seidel before multipliers
 
 
@@ -92,7 +91,7 @@ def solve_island(w: WorldView, index: int) -> int:
 
 @kernel
 def _solve_large(problem: IslandProblem, status: Any) -> float:
-    """Multipliers from the central path, then from no impulses; returns the residual of the best.
+    """Multipliers from the central path or from no impulses; returns the residual of the best.
 
     What `p` holds stays where they find nothing better.
 
@@ -101,49 +100,56 @@ def _solve_large(problem: IslandProblem, status: Any) -> float:
     scene, island = problem.scene, problem.island[0]
     if not order_trees(scene, island):
         return float(island.residual)
-    budget, warm = status.budget, island.residual
+    warm = island.residual
     copy_impulses(scene, island, scene.p, scene.kept)
     # From the last step's impulses, if they are near
     if warm <= REST:
         near = multiply(problem, warm, NO_SWEEPS, island.newtons + FEW)
         if near <= CERTIFIED_RESIDUAL:
             return near
-    near = warm
-    if status.large_stage != MULTIPLIERS:
-        near = _from_the_path(problem, status)
-        if is_good(problem, near):
-            return near
-        if near < warm:
-            copy_impulses(scene, island, scene.p, scene.kept)
-    # Contacts that have changed what they do can mislead: their impulses are worth less than none
-    status.called[MULTIPLIERS] += 1
-    _clear(scene, island)
-    cold = update_velocities(problem)
-    cold = multiply(problem, cold, SWEEPS, budget)
-    # The best of three; what `p` held if none of them was better
-    if cold < min(warm, near):
-        if cold <= CERTIFIED_RESIDUAL:
-            status.solved[MULTIPLIERS] += 1
-            status.large_stage = MULTIPLIERS  # in the next step the path is left out
+    # The method that answered last, then the other one; what `p` held if none is better
+    best = warm
+    for attempt in range(2):
+        sweeps = (status.large_stage == MULTIPLIERS) == (attempt == 0)
+        budget = island.newtons + status.budget
+        if sweeps:
+            found = _from_nothing(problem, budget, status)
         else:
-            status.large_stage = PATH
-        return cold
+            found = _from_the_path(problem, budget, status)
+        if is_good(problem, found):
+            status.large_stage = MULTIPLIERS if sweeps else PATH
+            return found
+        if found < best:
+            best = found
+            copy_impulses(scene, island, scene.p, scene.kept)
     status.large_stage = PATH
     copy_impulses(scene, island, scene.kept, scene.p)
     return update_velocities(problem)
 
 
 @kernel
-def _from_the_path(problem: IslandProblem, status: Any) -> float:
+def _from_nothing(problem: IslandProblem, budget: int, status: Any) -> float:
+    """Sweeps from no impulses, then multipliers.
+
+    Contacts that have changed what they do can mislead: their impulses are worth less than none.
+    """
+    status.called[MULTIPLIERS] += 1
+    _clear(problem.scene, problem.island[0])
+    residual = multiply(problem, update_velocities(problem), SWEEPS, budget)
+    status.solved[MULTIPLIERS] += 1 if residual <= CERTIFIED_RESIDUAL else 0
+    return residual
+
+
+@kernel
+def _from_the_path(problem: IslandProblem, budget: int, status: Any) -> float:
     """Multipliers from the pyramids' central path, which leads near the exact cones' answer, too.
 
     Where nothing can part what touches there is no path: what it gives is then no beginning.
     """
     status.called[PATH] += 1
-    near = follow_path(problem, status.budget)
+    near = follow_path(problem, budget)
     if near <= LOST:
-        most = int(NEAR * status.budget)
-        near = multiply(problem, near, NO_SWEEPS, most)
+        near = multiply(problem, near, NO_SWEEPS, budget)
     status.solved[PATH] += 1 if near <= CERTIFIED_RESIDUAL else 0
     return near
 

@@ -56,6 +56,18 @@ def _copy(problem: IslandProblem, source: Floats, target: Floats) -> None:
 
 
 @inlined
+def _reach(problem: IslandProblem, times: float) -> None:
+    scene, island = problem.scene, problem.island[0]
+    for k in range(island.first, island.first + island.count):
+        i = scene.members[k]
+        j = scene.constraints[i].moments
+        for r in range(3):
+            scene.p[i, r] = scene.held[i, r] + times * (scene.p[i, r] - scene.held[i, r])
+            if j >= 0:
+                scene.p[j, r] = scene.held[j, r] + times * (scene.p[j, r] - scene.held[j, r])
+
+
+@inlined
 def _begin(problem: IslandProblem, far: bool) -> None:
     """Slips that are held, or -1; v is that of the impulses at hand."""
     scene, island = problem.scene, problem.island[0]
@@ -279,4 +291,4 @@ def _go(problem: IslandProblem, part: float) -> None:
             scene.v[j] = scene.start[j] + part * scene.step[j]
 
 
-WAYS = Ways(update_velocities, is_good, _copy, _begin, _miss, _direct, _slope, _go)
+WAYS = Ways(update_velocities, is_good, _copy, _reach, _begin, _miss, _direct, _slope, _go)
