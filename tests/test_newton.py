@@ -10,7 +10,7 @@ from contact_views import empty_answer, scratch, stated
 from polygons import friction_polygon
 from trees import Array
 
-from dynenvs.contact.solvers.central_path import follow
+from dynenvs.contact.solvers.interior_point import follow_rows
 from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK
 from dynenvs.contact.solvers.newton import converge, newton
 from dynenvs.contact.solvers.relax import relax
@@ -80,7 +80,7 @@ def run_inside(problem: Problem) -> tuple[Answer, Array]:
     p, u = np.zeros(rows), np.zeros(rows)
     given = stated(blocks, problem.G, problem.bias, polygon, FLOOR)
     answer, memory = empty_answer(p, u), scratch(given)
-    follow(given, answer, memory)
+    follow_rows(given, answer, memory)
     end = np.array([p, u])
     residual, _ = converge(given, answer, memory, 4, True)
     return Answer(p, u, residual, blocks["mode"].copy()), end

@@ -3,17 +3,21 @@
 Of the LCP of `friction_lcp.py` it keeps every variable z and its w positive and brings all products
 z w down together, to zero in the limit.  Among many answers (a sole at rest shares its load between
 its corners in many ways) it ends in the midst of them, where a contact that need not slip clearly
-sticks: Newton's method on those modes then gives the exact one.  Ten or so iterations suffice
-whatever the modes; each factors one matrix of the rows' size, because a contact's friction
-directions and sigma are eliminated beforehand.
+sticks.  Ten or twenty iterations suffice whatever the modes.  With dp = e - W du for each contact,
+its directions and sigma eliminated (`interior_block.py`), the equations of one are
 
-Source: Mehrotra, On the implementation of a primal-dual interior point method (1992).  What a
-contact's own variables come to is in `interior_block.py`; solved for du_t, it joins du = G dp.
+    (M + J^T W J) dv = J^T e,
+
+as of multipliers (`rounds.py`), as regular, and again M and J are the problem's matter: of dense
+rows (`interior_point.py`), or of an island's trees (`dynenvs/contact/sparse/path.py`).
+
+Source: Mehrotra, On the implementation of a primal-dual interior point method (1992).
 """
 
 from __future__ import annotations
 
-from dynenvs.contact.assembly.problem import ContactAnswer, ContactProblem, Scratch
+from typing import Any, NamedTuple
+
 from dynenvs.contact.solvers.interior_block import (
     DW,
     DZ,
@@ -22,7 +26,6 @@ from dynenvs.contact.solvers.interior_block import (
     Z,
     aim,
     change_alone,
-    invert_sums,
     longest,
     push_from_bounds,
     spread,
@@ -31,226 +34,202 @@ from dynenvs.contact.solvers.interior_block import (
     sum_directions,
     variables_of,
 )
-from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK, nearest_mode
-from dynenvs.jit.compiled import inlined, kernel
-from dynenvs.lcp.dense import factorise, substitute
-from dynenvs.memory.layout import Floats
+from dynenvs.jit.compiled import inlined
+from dynenvs.memory.layout import Floats, Matrix, Records
 
 ITERATIONS = 40
-NEAR = 1e-8  # the smaller of each z and w, in the certificate's units, at which modes are clear
 REACH = 0.99  # of the step that would bring the first variable to zero
 
 
-@kernel
-def follow(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -> int:
-    """Modes of the blocks and impulses that suit them, near to an answer.
+class Path(NamedTuple):
+    """What the path goes through.  Rows of arrays are those of the blocks' `row`."""
 
-    Returns the number of iterations.
+    problem: Any
+    polygon: Records
+    blocks: Records  # BLOCK or CONSTRAINT
+    n: int  # how many there are
+    scale: float  # the certificate's velocity scale [m/s]
+    near: float  # the smaller of each z and w, in the certificate's units, that is near enough
+    flat: float  # length of a step that leads nowhere
+    p: Floats  # impulses and velocities, and their changes
+    u: Floats
+    dp: Floats
+    du: Floats
+    vectors: Matrix  # of the LCP's variables (`interior_block.py`)
+    eliminated: Records
+    weights: Floats  # W of each block, row by row ...
+    stride: int  # ... from one block to the next
+
+
+class PathWays(NamedTuple):
+    """What the path does with a problem, which each of these functions gets first.
+
+    What takes these functions is inlined, as in `rounds.py`.
     """
-    rows, vectors, right, x = problem.rows, scratch.vectors, scratch.right, scratch.x
-    # Every contact begins well within its bounds, so that no variable stands at zero
-    _start(problem, answer, vectors)
-    iteration = 0
-    while iteration < ITERATIONS:
-        mean, worst = _measure(problem, vectors)
-        # Of each pair one is clearly the smaller by now: modes can be read off
-        if not worst > NEAR * problem.scale:
-            break
-        iteration += 1
-        _assemble(problem, scratch)
-        if not factorise(scratch.K, rows, scratch.order) > 0.0:
-            break
-        # Predictor: where the products would go if all were aimed at zero at once
-        variables = _clear(problem, vectors)
-        _direction(problem, answer, scratch, 0.0)
-        length = longest(vectors, variables)
-        # Corrector: the products worth aiming at, with the predictor's second-order terms
-        target = aim(vectors, variables, mean, length)
-        _direction(problem, answer, scratch, target)
-        # Stay off the bounds: a variable at zero would make the next matrix singular
+
+    place: Any  # (k): which of `blocks` the k-th one is
+    g: Any  # (i): velocity along block i's normal that a unit of its impulse gives [1/kg]
+    certify: Any  # velocities `u` that the impulses `p` give
+    factor: Any  # M + J^T W J; whether it has factors
+    respond: Any  # (dp, du): du = J (M + J^T W J)^-1 J^T dp
+
+
+@inlined
+def follow(path: Path, ways: PathWays, budget: int) -> int:
+    """Impulses and velocities near to an answer; returns the number of factorisations.
+
+    Blocks that nothing moves take no part.
+    """
+    vectors, variables = path.vectors, _start(path, ways)
+    for iteration in range(min(ITERATIONS, budget) if variables > 0 else 0):
+        # Done where all products are small; else factors of the system
+        mean, worst = _measure(path, ways, variables)
+        if not worst > path.near * path.scale:
+            return iteration
+        _weigh(path, ways)
+        if not ways.factor(path.problem):
+            return iteration + 1
+        # Predict where products would vanish, then aim at small equal ones
+        for k in range(variables):
+            vectors[SECOND, k] = 0.0
+        _direction(path, ways, 0.0)
+        target = aim(vectors, variables, mean, longest(vectors, variables))
+        _direction(path, ways, target)
         length = REACH * longest(vectors, variables)
-        for r in range(rows):
-            answer.p[r] += length * x[r]
-            answer.u[r] += length * right[r]
-        for v in range(variables):
-            vectors[Z, v] += length * vectors[DZ, v]
-            vectors[W, v] += length * vectors[DW, v]
-    _choose_modes(problem, answer, vectors)
-    return iteration
+        if not length > path.flat:
+            return iteration + 1
+        # The step, within the positive
+        for k in range(path.n):
+            block = path.blocks[ways.place(path.problem, k)]
+            for a in range(block.row, block.row + 1 + block.tangents):
+                path.p[a] += length * path.dp[a]
+                path.u[a] += length * path.du[a]
+        for k in range(variables):
+            vectors[Z, k] += length * vectors[DZ, k]
+            vectors[W, k] += length * vectors[DW, k]
+    return min(ITERATIONS, budget) if variables > 0 else 0
 
 
-@kernel
-def _start(problem: ContactProblem, answer: ContactAnswer, vectors: Floats) -> None:
-    """Each contact presses as if it were alone, half of its friction in all directions alike."""
-    polygon, blocks, n, G = problem.polygon, problem.blocks, problem.n, problem.G
-    scale, rows, p, u = problem.scale, problem.rows, answer.p, answer.u
-    for r in range(rows):
-        p[r] = 0.0
-        u[r] = problem.bias[r]
-    # Each normal impulse stops its own approach; what the others do to it comes in through u
-    for i in range(n):
-        r = blocks[i].row
-        if G[r, r] > 0.0 and blocks[i].dry == 0:
-            p[r] = max(scale, -problem.bias[r]) / G[r, r]
-            for c in range(rows):
-                u[c] += p[r] * G[r, c]
+@inlined
+def _start(path: Path, ways: PathWays) -> int:
+    """Each contact presses as if it were alone; returns the number of variables."""
+    for k in range(path.n):
+        block = path.blocks[ways.place(path.problem, k)]
+        for a in range(block.row, block.row + 1 + block.tangents):
+            path.p[a] = 0.0
+    ways.certify(path.problem)
+    # Normal impulses that stop each approach by itself
+    for k in range(path.n):
+        i = ways.place(path.problem, k)
+        block, g = path.blocks[i], ways.g(path.problem, i)
+        if g > 0.0 and block.dry == 0:
+            path.p[block.row] = max(path.scale, -path.u[block.row]) / g
+    ways.certify(path.problem)
     # The LCP's own variables, as they suit these impulses and velocities
     v = 0
-    for i in range(n):
-        start_block(polygon, blocks[i], scale, vectors, v, p, u)
-        v += variables_of(polygon, blocks[i])
+    for k in range(path.n):
+        i = ways.place(path.problem, k)
+        if ways.g(path.problem, i) > 0.0:
+            block = path.blocks[i]
+            start_block(path.polygon, block, path.scale, path.vectors, v, path.p, path.u)
+            v += variables_of(path.polygon, block)
+    return v
 
 
-@kernel
-def _measure(problem: ContactProblem, vectors: Floats) -> tuple[float, float]:
+@inlined
+def _measure(path: Path, ways: PathWays, variables: int) -> tuple[float, float]:
     """Mean product z w, and the worst of the smaller of z and w as velocities."""
-    polygon, blocks, n, G = problem.polygon, problem.blocks, problem.n, problem.G
-    total, worst = 0.0, 0.0
-    v = 0
-    for i in range(n):
-        own = variables_of(polygon, blocks[i])
-        g = G[blocks[i].row, blocks[i].row]
-        for k in range(v, v + own):
-            z, w = vectors[Z, k], vectors[W, k]
+    total, worst, v = 0.0, 0.0, 0
+    for k in range(path.n):
+        i = ways.place(path.problem, k)
+        g, dry = ways.g(path.problem, i), path.blocks[i].dry != 0
+        if not g > 0.0:
+            continue
+        own = variables_of(path.polygon, path.blocks[i])
+        for a in range(v, v + own):
+            z, w = path.vectors[Z, a], path.vectors[W, a]
             total += z * w
             # sigma is a velocity, and its w an impulse
-            if k > v and k == v + own - 1 and blocks[i].dry == 0:
+            if a > v and a == v + own - 1 and not dry:
                 worst = max(worst, min(z, w * g))
             else:
                 worst = max(worst, min(z * g, w))
         v += own
-    return total / max(v, 1), worst
-
-
-@kernel
-def _assemble(problem: ContactProblem, scratch: Scratch) -> None:
-    """K, transposed: G and what a block's own variables add to its rows."""
-    polygon, blocks, n, G = problem.polygon, problem.blocks, problem.n, problem.G
-    rows, vectors, eliminated, K = problem.rows, scratch.vectors, scratch.eliminated, scratch.K
-    # G itself.  Each equation is a column here: `factorise` wants the transpose
-    for a in range(rows):
-        for b in range(rows):
-            K[a, b] = G[a, b]
-    v = 0
-    for i in range(n):
-        block, e = blocks[i], eliminated[i]
-        r, t = block.row, block.row + 1
-        if not G[r, r] > 0.0:
-            for a in range(r, t + block.tangents):  # nothing moves here: no change
-                for b in range(rows):
-                    K[b, a] = 0.0
-                K[a, a] = 1.0
-        elif block.dry != 0:
-            # Either bound of a dry joint is a spring of stiffness w / z
-            K[r, r] += push_from_bounds(vectors, v, 0.0, 0.0)[1]
-        else:
-            # w / z is what the complementarity of the normal impulse adds, once linearised
-            K[r, r] += vectors[W, v] / vectors[Z, v]
-            if block.tangents > 0:
-                xx, xy, yy = sum_directions(polygon, vectors, v, e)
-                invert_sums(block.tangents, xx, xy, yy, e)
-                # Friction's bound rises with the normal impulse: that makes K unsymmetric
-                pressed = e.slope * block.friction
-                K[t, t] += e.xx
-                K[r, t] -= pressed * (e.xx * e.x + e.xy * e.y)
-            if block.tangents == 2:
-                K[t, t + 1] += e.xy
-                K[t + 1, t] += e.xy
-                K[t + 1, t + 1] += e.yy
-                K[r, t + 1] -= pressed * (e.xy * e.x + e.yy * e.y)
-        v += variables_of(polygon, block)
+    return total / variables, worst
 
 
 @inlined
-def _clear(problem: ContactProblem, vectors: Floats) -> int:
-    """No second-order terms; returns the number of variables."""
-    v = 0
-    for i in range(problem.n):
-        v += variables_of(problem.polygon, problem.blocks[i])
-    for k in range(v):
-        vectors[SECOND, k] = 0.0
-    return v
-
-
-@kernel
-def _direction(
-    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, target: float
-) -> None:
-    """Changes of all variables that would bring the products to the target.
-
-    Those of impulses come in x, those of velocities in `right`.
-    """
-    polygon, blocks, n, G = problem.polygon, problem.blocks, problem.n, problem.G
-    rows, vectors, eliminated, u = problem.rows, scratch.vectors, scratch.eliminated, answer.u
-    right, x = scratch.right, scratch.x
-    # Right-hand sides after elimination of each contact's directions
-    v = 0
-    for i in range(n):
-        block = blocks[i]
-        r = block.row
-        for a in range(r, r + 1 + block.tangents):
-            right[a] = 0.0
-        if block.dry != 0 and G[r, r] > 0.0:
-            right[r], _ = push_from_bounds(vectors, v, target, u[r])
-        elif G[r, r] > 0.0:
-            z, w = vectors[Z, v], vectors[W, v]
-            right[r] = (target - z * w - vectors[SECOND, v]) / z - (u[r] - w)
-            if block.tangents > 0:
-                e, t = eliminated[i], r + 1
-                dx, dy = change_alone(polygon, block, e, vectors, v, target, u)
-                right[t] = e.xx * dx + e.xy * dy
-                if block.tangents == 2:
-                    right[t + 1] = e.xy * dx + e.yy * dy
-        v += variables_of(polygon, block)
-    # Changes of impulses x, and of velocities G x
-    substitute(scratch.K, rows, scratch.order, right, x)
-    for r in range(rows):
-        right[r] = 0.0
-    for r in range(rows):
-        for c in range(rows):
-            right[c] += x[r] * G[r, c]
-    # Changes of the eliminated variables follow
-    v = 0
-    for i in range(n):
-        block = blocks[i]
-        r = block.row
-        own = variables_of(polygon, block)
-        if block.dry != 0 and G[r, r] > 0.0:
-            spread_dry(vectors, v, target, x[r])
-        elif G[r, r] > 0.0:
-            vectors[DZ, v], vectors[DW, v] = x[r], right[r] + u[r] - vectors[W, v]
-            if block.tangents > 0:
-                spread(polygon, block, eliminated[i], vectors, v, x, right)
-        else:
-            for k in range(v, v + own):
-                vectors[DZ, k] = vectors[DW, k] = 0.0
-        v += own
-
-
-@kernel
-def _choose_modes(problem: ContactProblem, answer: ContactAnswer, vectors: Floats) -> None:
-    """The mode that each block tends to, and its impulses brought into it."""
-    polygon, blocks, n, G = problem.polygon, problem.blocks, problem.n, problem.G
-    p, u = answer.p, answer.u
-    v = 0
-    for i in range(n):
-        block = blocks[i]
-        r, t = block.row, block.row + 1
+def _weigh(path: Path, ways: PathWays) -> None:
+    """W of each block: what its impulse loses for each velocity that it gains."""
+    vectors, v = path.vectors, 0
+    for k in range(path.n):
+        i = ways.place(path.problem, k)
+        # Nothing moves it: it weighs nothing
+        weights = path.weights[path.stride * i : path.stride * i + 9]
+        for a in range(9):
+            weights[a] = 0.0
+        if not ways.g(path.problem, i) > 0.0:
+            continue
+        # The normal impulse, or a dry joint between its bounds
+        block, e = path.blocks[i], path.eliminated[i]
         if block.dry != 0:
-            block.mode = STICK if G[r, r] > 0.0 else OPEN
-            # The bound that it is at has the smaller z, in the same units as w
-            for k in range(2 if G[r, r] > 0.0 else 0):
-                if vectors[Z, v + k] * G[r, r] < vectors[W, v + k]:
-                    block.mode = SLIP + 1 - k
-        # Open where the impulse, as a velocity, is the smaller one of its pair
-        elif not p[r] * G[r, r] > vectors[W, v]:
-            block.mode = OPEN
-            for k in range(r, r + 1 + block.tangents):
-                p[k] = 0.0
+            weights[0] = 1.0 / push_from_bounds(vectors, v, 0.0, 0.0)[1]
         else:
-            block.mode, x, y = nearest_mode(polygon, block, G, p, u)
-            if block.mode != STICK:
-                p[t] = x
+            weights[0] = vectors[Z, v] / vectors[W, v]
+        # Friction sees the normal impulse through the bound: that part makes W unsymmetric
+        if block.tangents > 0:
+            xx, xy, yy = sum_directions(path.polygon, vectors, v, e)
+            pressed = e.slope * block.friction * weights[0]
+            weights[3], weights[4] = pressed * e.x, xx
+            if block.tangents == 2:
+                weights[5] = weights[7] = xy
+                weights[6], weights[8] = pressed * e.y, yy
+        v += variables_of(path.polygon, block)
+
+
+@inlined
+def _direction(path: Path, ways: PathWays, target: float) -> None:
+    """Changes of all variables that would bring the products to the target."""
+    polygon, vectors, u, dp, du = path.polygon, path.vectors, path.u, path.dp, path.du
+    # The part e of each impulse's change, which no velocity changes
+    v = 0
+    for k in range(path.n):
+        i = ways.place(path.problem, k)
+        block, e = path.blocks[i], path.eliminated[i]
+        r, weight = block.row, path.weights[path.stride * i]
+        for a in range(r, r + 1 + block.tangents):
+            dp[a] = 0.0
+        if not ways.g(path.problem, i) > 0.0:
+            continue
+        if block.dry != 0:
+            dp[r] = weight * push_from_bounds(vectors, v, target, u[r])[0]
+        else:
+            # The normal part, then the directions', once sigma is eliminated
+            z, w = vectors[Z, v], vectors[W, v]
+            dp[r] = weight * ((target - z * w - vectors[SECOND, v]) / z - (u[r] - w))
+            if block.tangents > 0:
+                x, y = change_alone(polygon, block, e, vectors, v, target, u)
+                pressed = e.slope * block.friction * dp[r]
+                dp[r + 1] = pressed * e.x + x
                 if block.tangents == 2:
-                    p[t + 1] = y
+                    dp[r + 2] = pressed * e.y + y
+        v += variables_of(polygon, block)
+    # Changes of velocities; those of impulses, e - W du, and of the eliminated variables follow
+    ways.respond(path.problem, dp, du)
+    v = 0
+    for k in range(path.n):
+        i = ways.place(path.problem, k)
+        block, at = path.blocks[i], path.stride * i
+        r = block.row
+        for a in range(1 + block.tangents):
+            for b in range(1 + block.tangents):
+                dp[r + a] -= path.weights[at + 3 * a + b] * du[r + b]
+        if not ways.g(path.problem, i) > 0.0:
+            continue
+        if block.dry != 0:
+            spread_dry(vectors, v, target, dp[r])
+        else:
+            vectors[DZ, v], vectors[DW, v] = dp[r], du[r] + u[r] - vectors[W, v]
+            if block.tangents > 0:
+                spread(polygon, block, path.eliminated[i], vectors, v, dp, du)
         v += variables_of(polygon, block)

@@ -8,7 +8,7 @@ over the directions k weighted by beta_k / w_k,
 
 so that a contact's dp is an affine function of its du.  A dry joint has two variables, how far its
 impulse is from either bound, z = p + b and z = b - p, and u is the difference of their w.
-`central_path.py` joins that with du = G dp, `sparse/path.py` with the bodies' equations of motion.
+`central_path.py` joins that with the bodies' equations of motion.
 """
 
 from __future__ import annotations
@@ -102,16 +102,6 @@ def sum_directions(
     xy -= eliminated.slope * eliminated.x * eliminated.y
     yy -= eliminated.slope * eliminated.y * eliminated.y
     return xx, xy, yy
-
-
-@inlined
-def invert_sums(tangents: int, xx: float, xy: float, yy: float, eliminated: Any) -> None:
-    """The inverse of S - slope s s^T, for a contact with one tangent or two."""
-    if tangents == 1:
-        eliminated.xx, eliminated.xy, eliminated.yy = 1.0 / xx, 0.0, 0.0
-    else:
-        area = xx * yy - xy * xy
-        eliminated.xx, eliminated.xy, eliminated.yy = yy / area, -xy / area, xx / area
 
 
 @inlined

@@ -109,49 +109,39 @@ def _solve_large(problem: IslandProblem, status: Any) -> float:
             return near
     # The method that answered last, then the other one; what `p` held if none is better
     best = warm
-    for attempt in range(2):
-        sweeps = (status.large_stage == MULTIPLIERS) == (attempt == 0)
+    stage = MULTIPLIERS if status.large_stage == MULTIPLIERS else PATH
+    for _ in range(2):
         budget = island.newtons + status.budget
-        if sweeps:
-            found = _from_nothing(problem, budget, status)
-        else:
-            found = _from_the_path(problem, budget, status)
+        status.called[stage] += 1
+        found = _from_the_path(problem, budget) if stage == PATH else _from_nothing(problem, budget)
+        status.solved[stage] += 1 if found <= CERTIFIED_RESIDUAL else 0
         if is_good(problem, found):
-            status.large_stage = MULTIPLIERS if sweeps else PATH
+            status.large_stage = stage
             return found
         if found < best:
             best = found
             copy_impulses(scene, island, scene.p, scene.kept)
+        stage = MULTIPLIERS if stage == PATH else PATH
     status.large_stage = PATH
     copy_impulses(scene, island, scene.kept, scene.p)
     return update_velocities(problem)
 
 
 @kernel
-def _from_nothing(problem: IslandProblem, budget: int, status: Any) -> float:
-    """Sweeps from no impulses, then multipliers.
-
-    Contacts that have changed what they do can mislead: their impulses are worth less than none.
-    """
-    status.called[MULTIPLIERS] += 1
-    _clear(problem.scene, problem.island[0])
-    residual = multiply(problem, update_velocities(problem), SWEEPS, budget)
-    status.solved[MULTIPLIERS] += 1 if residual <= CERTIFIED_RESIDUAL else 0
-    return residual
-
-
-@kernel
-def _from_the_path(problem: IslandProblem, budget: int, status: Any) -> float:
+def _from_the_path(problem: IslandProblem, budget: int) -> float:
     """Multipliers from the pyramids' central path, which leads near the exact cones' answer, too.
 
     Where nothing can part what touches there is no path: what it gives is then no beginning.
     """
-    status.called[PATH] += 1
     near = follow_path(problem, budget)
-    if near <= LOST:
-        near = multiply(problem, near, NO_SWEEPS, budget)
-    status.solved[PATH] += 1 if near <= CERTIFIED_RESIDUAL else 0
-    return near
+    return multiply(problem, near, NO_SWEEPS, budget) if near <= LOST else near
+
+
+@kernel
+def _from_nothing(problem: IslandProblem, budget: int) -> float:
+    """Multipliers from sweeps: impulses of contacts that have changed what they do can mislead."""
+    _clear(problem.scene, problem.island[0])
+    return multiply(problem, update_velocities(problem), SWEEPS, budget)
 
 
 @inlined
