@@ -16,7 +16,7 @@ modes    Newton's method on contact modes, from those of   most other steps chan
 sweeps   the same from the modes in which Gauss-Seidel     something new touches, or slips
          ends (`relax.py`)
 multi-   proximal multipliers from the last step's         many contacts that jam or slide
-pliers   impulses (`multipliers.py`); in space
+pliers   impulses, then from none; in space
 path     the central path's modes, made exact              a sole that just holds: few ways to
          (`interior_point.py`); in space                   share its load fit all cones
 lemke    Lemke's method on the LCP written out             it ends on every problem that has an
@@ -81,7 +81,7 @@ def solve_contacts(w: WorldView, count: int, rows: int, law: int, dt: float) -> 
     elif stage != MODES and stage != CONES:
         status = keep(w, count, n, rows, law, floor, dt)
         if status != CERTIFIED and stage == MULTIPLIERS:
-            status = _multiply(w, count, n, rows, law, floor, dt)
+            status = _multiply(w, count, n, rows, law, floor, dt, True)
     if status != CERTIFIED:
         if stage != MODES:  # its modes were overwritten
             n, mixed = warm_start(w, count, rows, dt)
@@ -90,11 +90,13 @@ def solve_contacts(w: WorldView, count: int, rows: int, law: int, dt: float) -> 
         stages = QUICK if quick else ALL
         status = solve_rows(w, n, rows, law, stages, 1 if mixed else 0, floor)
         if status != CERTIFIED and quick and stage != MULTIPLIERS:
-            status = _multiply(w, count, n, rows, law, floor, dt)
+            status = _multiply(w, count, n, rows, law, floor, dt, True)
+        if status != CERTIFIED and quick:  # impulses can mislead
+            status = _multiply(w, count, n, rows, law, floor, dt, False)
         if status != CERTIFIED and quick:
             status = solve_rows(w, n, rows, law, ALL, 1, floor)
         if status != CERTIFIED and status != DEGRADED and quick:  # for an answer that is near
-            status = _multiply(w, count, n, rows, law, floor, dt)
+            status = _multiply(w, count, n, rows, law, floor, dt, True)
     # What the next step begins with
     clear_warm_start(w)
     remember_modes(w, count, n)
@@ -104,10 +106,13 @@ def solve_contacts(w: WorldView, count: int, rows: int, law: int, dt: float) -> 
 
 @called
 def _multiply(
-    w: WorldView, count: int, total: int, rows: int, law: int, floor: float, dt: float
+    w: WorldView, count: int, total: int, rows: int, law: int, floor: float, dt: float, warm: bool
 ) -> int:
-    """Multipliers from the last step's impulses; arguments as of `keep`."""
-    warm_start_all(w, count, rows, dt)
+    """Multipliers from the last step's impulses if warm, else from none; others as of `keep`."""
+    if warm:
+        warm_start_all(w, count, rows, dt)
+    for r in range(0 if warm else rows):
+        w.impulse_row[r] = 0.0
     # The modes of the last step tell nothing here
     status = w.status[0]
     scale = velocity_scale(polygon_of(w), w.blocks, total, w.G, w.bias_row, floor)

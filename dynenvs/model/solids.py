@@ -45,9 +45,8 @@ BLOCKS = 3  # for each solid of a large scene, to begin with
 FIELDS = (HEIGHT_FIELD, BLOCK_FIELD)
 GROUNDS = (*FIELDS, HALF_SPACE)  # without end
 POLYHEDRAL = (CONVEX, *SMOOTH)  # pairs in which boxes are polyhedra, too
-PATCHES = 2 * (
-    40 + 8
-)  # numbers that two patches of smooth solids take, and marks (`geometry.patch`)
+# Numbers that two patches of smooth solids take, with marks and sides (`geometry.patch`)
+PATCHES = 2 * (40 + 8 + 7 * 8)
 
 
 class SlotPlan(NamedTuple):

@@ -253,12 +253,14 @@ def _clip(
     sides_at = first + own + others
     rims_at = sides_at + 2 * max(few, many)
     back = (-n[0], -n[1], -n[2])
-    looks, others_look = work[:own], work[own : own + others]
+    looks, others_look, rest = work[:own], work[own : own + others], work[own + others :]
     _mark_corners(one.shape, back, looks)
     _mark_corners(other.shape, n, others_look)
     if many > 2:
         look = looks, others_look
-        clip(one.shape, other.shape, one.face, other.face, n, fine, origin, look, spots, first)
+        clip(
+            one.shape, other.shape, one.face, other.face, n, fine, origin, look, rest, spots, first
+        )  # fmt: skip
         if (one.radius > 0.0) != (other.radius > 0.0):  # what crosses the rim follows exactly
             discard(spots, sides_at, rims_at - sides_at)
         if one.radius > 0.0:
@@ -267,7 +269,10 @@ def _clip(
             _over_disc(other, one, n, origin, spots, first, rims_at)
     else:
         look = others_look, looks
-        clip(other.shape, one.shape, other.face, one.face, back, fine, origin, look, spots, first)
+        clip(
+            other.shape, one.shape, other.face, one.face, back, fine, origin, look, rest, spots,
+            first,
+        )  # fmt: skip
         for k in range(first, sides_at + 2 * many):
             if spots[k].gap < FAR:
                 _turn_over(spots[k])

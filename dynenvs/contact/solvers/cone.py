@@ -70,7 +70,7 @@ def solve_cones(
             return best, used, WARM_MULTIPLIERS
         _copy(rows, given, p)
     if start >= WARM_MULTIPLIERS:
-        best, more = multiply(problem, answer, scratch, CONE)
+        best, more = multiply(problem, answer, scratch, CONE, 0)
         used += more
         if best <= CERTIFIED_RESIDUAL:
             return best, used, WARM_MULTIPLIERS
@@ -93,7 +93,7 @@ def solve_cones(
             return residual, iterations, WARM_MULTIPLIERS
         _copy(rows, given, p)
         _relax(problem, answer, sweeps, 1.0)
-        residual, used = multiply(problem, answer, scratch, CONE)
+        residual, used = multiply(problem, answer, scratch, CONE, 0)
         iterations += used
         if residual < best:
             best = residual

@@ -27,6 +27,7 @@ from dynenvs.contact.solvers.cone_law import certify_cones, coefficients, rows_o
 from dynenvs.contact.solvers.friction_lcp import choose_modes
 from dynenvs.contact.solvers.projection import project_contact
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
+from dynenvs.contact.solvers.relax import relax
 from dynenvs.contact.solvers.rounds import Ways, rounds
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.dense import factorise, substitute
@@ -61,11 +62,12 @@ class Rows(NamedTuple):
 
 @kernel
 def multiply(
-    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, law: int
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, law: int, sweeps: int
 ) -> tuple[float, int]:
     """Rounds of multipliers from p; p and u end as the best that was met.
 
     law: PYRAMID or CONE
+    sweeps: of Gauss-Seidel before, which come near from anywhere; rounds may not
     Returns (residual, factorisations).
     """
     # G = A^T A: however redundant the rows are, z has only as many entries as its rank
@@ -77,7 +79,11 @@ def multiply(
         problem, answer, scratch, law, size, problem.scale, answer.p, vectors[TRIAL], vectors[BEST],
         vectors[HELD],
     )  # fmt: skip
-    return rounds(rows, WAYS, _certify(rows), STIFF, STIFFEST, 0, BUDGET)
+    residual = _certify(rows)
+    if sweeps > 0 and residual > CERTIFIED_RESIDUAL:
+        relax(problem, answer, sweeps)
+        residual = _certify(rows)
+    return rounds(rows, WAYS, residual, STIFF, STIFFEST, 0, BUDGET)
 
 
 @inlined

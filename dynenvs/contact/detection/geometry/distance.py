@@ -27,7 +27,7 @@ from dynenvs.memory.layout import Floats
 from dynenvs.memory.records import BLOCK_FIELD, BOX, CAPSULE, CONVEX, CYLINDER
 
 ROUNDS = 64
-PRECISE = 1e-12  # relative: by how much the square of a distance may still shrink
+PRECISE = 1e-12  # relative: by how much a distance may still shrink
 MET = 1e-14  # distance of cores that overlap or touch, relative to that of their centres
 
 
@@ -45,7 +45,7 @@ class Simplex(NamedTuple):
 def distance(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
     """How far apart two solids are, and the unit normal of a plane that parts them so, from B to A.
 
-    Arguments and results as of `distance_up_to`.
+    Arguments and results as of `nearest_way`.
     """
     return distance_up_to(pair, a, b, hulls, math.inf, from_center(a, b))
 
@@ -60,11 +60,23 @@ def from_center(a: Any, b: Any) -> Point:
     return way[0] / length, way[1] / length, way[2] / length
 
 
-@kernel
+@inlined
 def distance_up_to(
     pair: Any, a: Any, b: Any, hulls: Floats, enough: float, way: Point
 ) -> tuple[float, Point]:
     """`distance`, but of solids that are further apart than `enough` any plane that tells so.
+
+    Arguments and results as of `nearest_way`.
+    """
+    found: tuple[float, Point] = nearest_way(pair, a, b, hulls, enough, way, PRECISE)
+    return found
+
+
+@kernel
+def nearest_way(
+    pair: Any, a: Any, b: Any, hulls: Floats, enough: float, way: Point, precise: float
+) -> tuple[float, Point]:
+    """The search itself.
 
     Args:
         pair: a PAIR; of a block field's blocks that at hand.
@@ -72,6 +84,7 @@ def distance_up_to(
         hulls: the numbers of all polyhedra.
         enough: from which on nobody asks how much it is [m].
         way: a guess at the normal, where the search begins.
+        precise: relative, by how much the distance may still shrink.
 
     Returns:
         (distance [m], normal): no point of A is nearer to any of B.  Where cores overlap no plane
@@ -85,17 +98,20 @@ def distance_up_to(
     best, normal = dot(way, v), way
     if best - radii > enough:
         return best - radii, normal
+    nearest = math.inf
     for _ in range(ROUNDS):
         length = math.sqrt(dot(v, v))
-        if not length > MET * scale:
+        # They have met; or rounding leaves nothing to gain
+        if not length > MET * scale or not length < nearest:
             break
+        nearest = length
         corner = _corner(pair, a, b, hulls, v)
         parted = dot(v, corner) / length
         if parted > best:
             best, normal = parted, (v[0] / length, v[1] / length, v[2] / length)
         if best - radii > enough:
             break
-        if length - parted <= PRECISE * length or simplex.size == 4:
+        if length - parted <= precise * length or simplex.size == 4:
             break
         simplex, v = _nearest(_added(simplex, corner))
     if not best > 0.0:
@@ -113,7 +129,7 @@ def separation(pair: Any, a: Any, b: Any, hulls: Floats, n: Point) -> float:
 @inlined
 def reach(kind: int, shape: Any, hulls: Floats, at: int, n: Point) -> float:
     """The largest n . p of a solid, for a unit vector n [m]."""
-    return dot(n, _support(kind, shape, hulls, at, n)) + radius_around(kind, shape)
+    return dot(n, support(kind, shape, hulls, at, n)) + radius_around(kind, shape)
 
 
 @inlined
@@ -126,12 +142,12 @@ def radius_around(kind: int, shape: Any) -> float:
 def _corner(pair: Any, a: Any, b: Any, hulls: Floats, n: Point) -> Point:
     """The corner of A - B, of their cores, that is outermost against n."""
     inward = (-n[0], -n[1], -n[2])
-    p = _support(pair.kind_a, a, hulls, pair.hull_a, inward)
-    return minus(p, _support(pair.kind_b, b, hulls, pair.hull_b, n))
+    p = support(pair.kind_a, a, hulls, pair.hull_a, inward)
+    return minus(p, support(pair.kind_b, b, hulls, pair.hull_b, n))
 
 
 @inlined
-def _support(kind: int, shape: Any, hulls: Floats, at: int, n: Point) -> Point:
+def support(kind: int, shape: Any, hulls: Floats, at: int, n: Point) -> Point:
     """The point of a solid's core that is outermost along n."""
     size, c = shape.half, point(shape.center)
     if kind == CONVEX:

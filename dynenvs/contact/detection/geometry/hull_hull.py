@@ -22,7 +22,6 @@ from dynenvs.contact.detection.geometry.polyhedron import (
     minus,
     sides,
     three,
-    within_face,
 )
 from dynenvs.contact.detection.geometry.separating_axis import (
     PARALLEL,
@@ -35,6 +34,7 @@ from dynenvs.memory.layout import Floats, Records
 from dynenvs.memory.records import FAR, LOOK
 
 OUTERMOST = 1e-9  # corners no further behind the outermost one, relative to the breadth, are so too
+SIDE = 7  # numbers that are listed of a face's side
 FLAT = 1e-9  # faces that look at the other one by less than this cosine look past it
 
 
@@ -51,25 +51,27 @@ def hull_hull(
     """
     n = best_axis(a, b, separation, fine, work)
     own, others = a.corners.shape[0] // 3, b.corners.shape[0] // 3
-    looks = work[:own], work[own : own + others]
-    rest = work[own + others :]
+    looks, rest = (work[:own], work[own : own + others]), work[own + others :]
     face_a = facing(a, (-n[0], -n[1], -n[2]), looks[0], rest)
     face_b = facing(b, n, looks[1], rest)
     if face_a >= 0 and face_b >= 0:
-        clip(a, b, face_a, face_b, n, fine, origin, looks, spots, first)
+        clip(a, b, face_a, face_b, n, fine, origin, looks, rest, spots, first)
 
 
 @inlined
 def clip(
     a: Polyhedron, b: Polyhedron, face_a: int, face_b: int, n: Point, fine: float, origin: Point,
-    looks: tuple[Floats, Floats], spots: Records, first: int,
+    looks: tuple[Floats, Floats], work: Floats, spots: Records, first: int,
 ) -> None:  # fmt: skip
     """The slots of two faces that look at each other along n, from B to A.
 
     A's face may be a line of two corners or a single one (`smooth_solids.py`).
     looks: for each corner of A, and of B, whether it looks at the other one (`facing`)
+    work: seven numbers for each side of either face
     """
     back, within = (-n[0], -n[1], -n[2]), fine * WITHIN
+    sides_b = _list_sides(b, face_b, n, work)
+    sides_a = _list_sides(a, face_a, back, work[SIDE * sides(b, face_b) :])
     own, others = a.corners.shape[0] // 3, b.corners.shape[0] // 3
     normal_a, normal_b = three(a.normals, face_a), three(b.normals, face_b)
     inward = (-normal_a[0], -normal_a[1], -normal_a[2])
@@ -78,18 +80,47 @@ def clip(
     for i in range(own):
         p = three(a.corners, i)
         gap = dot(normal_b, p) - b.levels[face_b]
-        if gap < LOOK * slant_b and looks_a[i] > 0.0 and within_face(b, face_b, p, n, within):
+        if gap < LOOK * slant_b and looks_a[i] > 0.0 and _is_within(sides_b, p, within):
             _fill(spots[first + i], p, normal_b, gap, origin)
     for j in range(others if sides(a, face_a) > 2 else 0):
         p = three(b.corners, j)
         gap = dot(normal_a, p) - a.levels[face_a]
         near = gap < LOOK * slant_a and looks_b[j] > 0.0
-        over = near and within_face(a, face_a, p, back, within)
+        over = near and _is_within(sides_a, p, within)
         if over and not _taken(a, spots, first, p, n, fine * SAME):
             _fill(spots[first + own + j], along(p, gap, inward), inward, gap, origin)
     for side in range(_ways(a, face_a)):
         place = first + own + others + 2 * side
-        _cross(a, b, face_a, face_b, side, n, within, origin, spots, place)
+        _cross(a, b, face_a, face_b, side, sides_b, n, within, origin, spots, place)
+
+
+@inlined
+def _list_sides(shape: Polyhedron, face: int, up: Point, work: Floats) -> Floats:
+    """For each side of a face: its first corner, what leads inward across it, and its square.
+
+    `up` points out of the face's front, along its normal more or less.  Inward is as long as the
+    side, as it is seen along `up`.
+    """
+    a, found = three(shape.corners, corner_of(shape, face, 0)), work[: SIDE * sides(shape, face)]
+    for k in range(sides(shape, face)):
+        b = three(shape.corners, corner_of(shape, face, k + 1))
+        inward, at = cross(up, minus(b, a)), SIDE * k
+        found[at], found[at + 1], found[at + 2] = a
+        found[at + 3], found[at + 4], found[at + 5] = inward
+        found[at + 6] = dot(inward, inward)
+        a = b
+    return found
+
+
+@inlined
+def _is_within(listed: Floats, p: Point, slack: float) -> bool:
+    """Whether p lies within the face whose sides are listed, or outside by `slack` at most [m]."""
+    for at in range(0, listed.shape[0], SIDE):
+        c = listed[at], listed[at + 1], listed[at + 2]
+        away = dot(minus(p, c), (listed[at + 3], listed[at + 4], listed[at + 5]))
+        if not (away >= 0.0 or away * away <= slack * slack * listed[at + 6]):
+            return False
+    return True
 
 
 @inlined
@@ -160,8 +191,8 @@ def _taken(a: Polyhedron, spots: Records, first: int, p: Point, n: Point, same: 
 
 @inlined
 def _cross(
-    a: Polyhedron, b: Polyhedron, face_a: int, face_b: int, side: int, n: Point, within: float,
-    origin: Point, spots: Records, first: int,
+    a: Polyhedron, b: Polyhedron, face_a: int, face_b: int, side: int, sides_b: Floats, n: Point,
+    within: float, origin: Point, spots: Records, first: int,
 ) -> None:  # fmt: skip
     """A side of A's face, cast along n on B's face: where it enters and where it leaves it."""
     i, j = corner_of(a, face_a, side), corner_of(a, face_a, side + 1)
@@ -169,11 +200,11 @@ def _cross(
     edge = minus(three(a.corners, j), start)
     enter, leave, at_enter, at_leave = 0.0, 1.0, -1, -1
     for q in range(sides(b, face_b)):
-        c = three(b.corners, corner_of(b, face_b, q))
-        d = three(b.corners, corner_of(b, face_b, q + 1))
-        inward = cross(n, minus(d, c))
+        at = SIDE * q
+        c = sides_b[at], sides_b[at + 1], sides_b[at + 2]
+        inward = sides_b[at + 3], sides_b[at + 4], sides_b[at + 5]
         away, speed = dot(minus(start, c), inward), dot(edge, inward)
-        slack = within * math.sqrt(dot(inward, inward))
+        slack = within * math.sqrt(sides_b[at + 6])
         if abs(speed) <= slack:
             if away < -slack:
                 return
@@ -184,8 +215,8 @@ def _cross(
                 enter, at_enter = t, q
         elif t < leave:
             leave, at_leave = t, q
-    if enter > leave:
-        return
+        if enter > leave:  # most sides pass by
+            return
     if at_enter >= 0:
         _meet(a, b, face_b, i, j, enter, at_enter, n, within, origin, spots[first])
     if at_leave >= 0:

@@ -13,8 +13,9 @@ import math
 from typing import Any
 
 from dynenvs.contact.detection.geometry.distance import (
+    PRECISE,
     distance,
-    distance_up_to,
+    nearest_way,
     reach,
     separation,
 )
@@ -49,25 +50,38 @@ def overlap(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
 @kernel
 def depth_of(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
     """`overlap` of two solids that are known to be in each other."""
-    depth, normal = _along_faces(pair, a, b, hulls)
+    depth, normal = along_faces(pair, a, b, hulls)
+    return less_deep(pair, a, b, hulls, depth, normal, PRECISE)
+
+
+@kernel
+def less_deep(
+    pair: Any, a: Any, b: Any, hulls: Floats, depth: float, normal: Point, precise: float
+) -> tuple[float, Point]:
+    """`overlap`, from a direction along which two solids are so deep in each other.
+
+    precise: as of `nearest_way`; the search ends where the depth gains less, too
+    """
     x, y, z = point(a.center)
     for _ in range(ROUNDS):
         out = along((x, y, z), depth * (1.0 + BEYOND), normal)
         a.center[0], a.center[1], a.center[2] = out
-        _, then = distance_up_to(pair, a, b, hulls, math.inf, normal)
+        _, then = nearest_way(pair, a, b, hulls, math.inf, normal, precise)
         a.center[0], a.center[1], a.center[2] = x, y, z
         if not dot(then, then) > 0.0:
             break
         other = -separation(pair, a, b, hulls, then)
         if not other < depth:
             break
-        depth, normal = other, then
+        last, depth, normal = depth, other, then
+        if depth > last * (1.0 - precise):
+            break
     return depth, normal
 
 
 @inlined
-def _along_faces(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
-    """The best of the line between their centres and the normals of all faces."""
+def along_faces(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
+    """`overlap` along the best of the line between their centres and the normals of all faces."""
     n = minus(point(a.center), point(b.center))
     length = math.sqrt(dot(n, n))
     normal = (n[0] / length, n[1] / length, n[2] / length) if length > 0.0 else (0.0, 0.0, 1.0)

@@ -20,11 +20,21 @@ from dynenvs.contact.detection.geometry.distance import (
     from_center,
     radius_around,
     separation,
+    support,
 )
-from dynenvs.contact.detection.geometry.overlap import depth_of
+from dynenvs.contact.detection.geometry.overlap import along_faces, less_deep
 from dynenvs.contact.detection.geometry.polyhedron import minus, open_polyhedron, three
 from dynenvs.contact.detection.geometry.smooth_solids import least_size
-from dynenvs.contact.detection.geometry.spot import Point, along, back, column, dot, point, turned
+from dynenvs.contact.detection.geometry.spot import (
+    Point,
+    along,
+    back,
+    column,
+    dot,
+    into,
+    point,
+    turned,
+)
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats
 from dynenvs.memory.records import BLOCK_FIELD, BOX, CONE_GEOM, CONVEX, CYLINDER
@@ -32,6 +42,8 @@ from dynenvs.memory.records import BLOCK_FIELD, BOX, CONE_GEOM, CONVEX, CYLINDER
 ROUNDS = 12
 OUT = 1e-3  # how far apart solids are moved, relative to the smooth one's least size
 CONVERGED = 1e-10  # change of a direction that is none
+ROUGH = 1e-4  # relative: how well a distance is known that only tells where the search begins
+EVEN = 1.0 - 1e-15  # cosine between directions that are the same
 ALIKE = 0.99  # cosine with a face's normal from which that is tried
 EXACT = 1e-14  # relative: what rounding makes of a distance
 
@@ -57,11 +69,49 @@ def part_best(pair: Any, a: Any, b: Any, hulls: Floats, enough: float) -> tuple[
     if pair.kind_b >= CYLINDER:
         apart_ = min(apart_, OUT * least_size(pair.kind_b, b))
     if dot(n, n) == 0.0 or gap + radii < apart_:
+        settled = False
         if dot(n, n) == 0.0:
-            _, n = depth_of(pair, a, b, hulls)
-        n = _settled(pair, a, b, hulls, n, apart_ - radii)
+            depth, n = along_faces(pair, a, b, hulls)
+            settled = _rests(pair, a, b, hulls, n)
+            if not settled:
+                _, n = less_deep(pair, a, b, hulls, depth, n, ROUGH)
+        if not settled:
+            n = _settled(pair, a, b, hulls, n, apart_ - radii)
         gap = separation(pair, a, b, hulls, n)
     return _on_faces(pair, a, b, hulls, gap, n)
+
+
+@inlined
+def _rests(pair: Any, a: Any, b: Any, hulls: Floats, n: Point) -> bool:
+    """Whether n is normal to a face of one solid, and the other one's outermost point lies over it.
+
+    Then no direction near n parts them better.  A hull's faces do not count: they may be splinters
+    of what is flat, each with a normal of its own.
+    """
+    out = (-n[0], -n[1], -n[2])
+    p, q = (
+        support(pair.kind_a, a, hulls, pair.hull_a, out),
+        support(pair.kind_b, b, hulls, pair.hull_b, n),
+    )
+    return _is_over(pair.kind_b, b, hulls, pair.hull_b, n, p) or _is_over(
+        pair.kind_a, a, hulls, pair.hull_a, out, q
+    )
+
+
+@inlined
+def _is_over(kind: int, shape: Any, hulls: Floats, at: int, n: Point, p: Point) -> bool:
+    """Whether n is the outward normal of a face of a solid, and the point p lies over that face."""
+    normal, face = _nearest_face(kind, shape, hulls, at, n)
+    if kind == CONVEX or not dot(normal, n) > EVEN:
+        return False
+    own, size = into(shape, p), shape.half
+    if kind in (CYLINDER, CONE_GEOM):
+        return bool(own[0] * own[0] + own[1] * own[1] <= size[0] * size[0])
+    # Of a box: within both other sides
+    over = True
+    for k in range(3):
+        over = over and (k == face or abs(own[k]) <= size[k])
+    return bool(over)
 
 
 @inlined
@@ -92,9 +142,10 @@ def _on_faces(
     for side in range(2):
         other = n
         if side == 0:
-            other = _nearest_face(pair.kind_b, b, hulls, pair.hull_b, n)
+            other, _ = _nearest_face(pair.kind_b, b, hulls, pair.hull_b, n)
         else:
-            x, y, z = _nearest_face(pair.kind_a, a, hulls, pair.hull_a, (-n[0], -n[1], -n[2]))
+            out = (-n[0], -n[1], -n[2])
+            (x, y, z), _ = _nearest_face(pair.kind_a, a, hulls, pair.hull_a, out)
             other = (-x, -y, -z)
         if dot(other, n) > ALIKE:
             found = separation(pair, a, b, hulls, other)
@@ -104,15 +155,18 @@ def _on_faces(
 
 
 @inlined
-def _nearest_face(kind: int, shape: Any, hulls: Floats, at: int, n: Point) -> Point:
-    """The outward normal of a flat face that looks along n most; zeros if there is none."""
-    most, normal = -math.inf, (0.0, 0.0, 0.0)
+def _nearest_face(kind: int, shape: Any, hulls: Floats, at: int, n: Point) -> tuple[Point, int]:
+    """The outward normal of a flat face that looks along n most, or zeros if there is none.
+
+    And its number: of a hull's face, or of the axis that it is normal to.
+    """
+    most, normal, best = -math.inf, (0.0, 0.0, 0.0), 0
     if kind in (CYLINDER, CONE_GEOM):
         axis = column(shape.R, 2)
         down = (-axis[0], -axis[1], -axis[2])
         normal = axis if kind == CYLINDER and dot(axis, n) > 0.0 else down
     elif kind == CONVEX:
-        own, inside, best = open_polyhedron(hulls, at), back(shape.R, n), 0
+        own, inside = open_polyhedron(hulls, at), back(shape.R, n)
         for f in range(own.levels.shape[0]):
             if dot(three(own.normals, f), inside) > most:
                 most, best = dot(three(own.normals, f), inside), f
@@ -121,6 +175,6 @@ def _nearest_face(kind: int, shape: Any, hulls: Floats, at: int, n: Point) -> Po
         for k in range(3):
             axis = column(shape.R, k)
             if abs(dot(axis, n)) > most:
-                most = abs(dot(axis, n))
+                most, best = abs(dot(axis, n)), k
                 normal = axis if dot(axis, n) > 0.0 else (-axis[0], -axis[1], -axis[2])
-    return normal
+    return normal, best
