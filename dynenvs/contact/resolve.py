@@ -78,57 +78,21 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
     joint stops that it would pass; the problem is solved again.  `w.answer` tells the worst
     residual, all pivots, and the numbers of contacts and rows.  Returns the status.
     """
-    nv = w.header[0].nv
-    # Which contacts there are, by the poses at the start of the step
-    w.answer[0].poses_valid = 0  # `pose_new` is about to change
-    if detect_spots(w, 0, dt) != FOUND:
+    count = _list_contacts(w, dt, ahead)
+    if count < 0 or not _expect_motion(w, count, dt, unactuated):
         return FAILED
-    if foresee(w, dt) != FOUND:
-        return FAILED
-    count = select_contacts(w, dt)
-    if count > w.header[0].nc:  # the step is repeated with more room
-        w.answer[0].wanted = count
-        return FAILED
-    if ahead > 0.0 and look_ahead(w, count, ahead) != TURNED:
-        return FAILED
-    # What yields to impulses, and what loops and limits of balls leave of the free velocity
-    for j in range(nv):
-        w.free_dof_mask[j] = 0.0 if unactuated and w.dofs[j].actuated else 1.0
-        w.expected[j] = w.v_free[j]
-    closed = w.header[0].ne > 0
-    if closed and hold_loops(w, w.q) != HELD:
-        return FAILED
-    if w.header[0].nswings > 0:
-        expect_swings(w, dt)
-    # So does viscous friction, of all that touches now
-    w.answer[0].film = 0
-    if w.header[0].nviscous > 0 and hold_film(w, count, dt) < 0:
-        return FAILED
-    # Solve, look where that leads, and once more with what was missed there
-    worst, pivots = 0.0, 0
-    status = CERTIFIED
-    forward = unactuated == 0 and ahead == 0.0
+    answer, forward = w.answer[0], unactuated == 0 and ahead == 0.0
     listed = count
-    # Bodies that spin turn what impulses give them; loops and films have their own free motion
-    spins = forward and w.header[0].nspins > 0 and not closed and w.answer[0].film == 0
-    if forward and w.answer[0].film == 0 and has_many(w, count):
+    if forward and answer.film == 0 and has_many(w, count):
         count = choose_contacts(w, count, dt)
         if count < 0:
             return FAILED
+    # Solve, look where that leads, and once more with what was missed there
+    worst, pivots, status = 0.0, 0, CERTIFIED
     for attempt in range(ROLLING):
-        while True:
-            if forward and w.header[0].sparse != 0:
-                status = solve_sparse(w, count, dt)
-            else:
-                status = _solve_densely(w, count, dt, unactuated == 0, forward)
-            chosen = count
-            if status != FAILED and listed > count:
-                chosen = add_sinking(w, count, listed, least_speed(w.header, dt), dt)
-            if chosen <= count:
-                break
-            count = chosen
-        worst = max(worst, w.answer[0].residual)
-        pivots += w.answer[0].pivots
+        status, count = _solve_listed(w, count, listed, dt, unactuated, forward)
+        worst = max(worst, answer.residual)
+        pivots += answer.pivots
         w.status[0].solves += 1
         if status == DEGRADED:
             w.status[0].degraded += 1
@@ -141,21 +105,82 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
             return FAILED
         found, listed = add_missed(w, count, listed)
         stops, rolling = add_missed_stops(w, dt), roll_on(w, count, dt, attempt)
-        turned = 0
-        if spins and attempt + 1 < ROUNDS:
-            turned = turn_impulses(w, count, dt)
-        if spins and attempt == 0 and w.header[0].nsurfaces == 0:
-            turned += bend_ways(w, count, dt)
+        turned = _turn(w, count, dt, attempt) if forward else 0
         # The answer is that of the contacts which were solved, at the last attempt, too
         if found == count and stops == 0 and rolling == 0 and turned == 0:
             break
         if attempt + 1 >= (ROUNDS if rolling == 0 else ROLLING):
             break
         count = found
-    answer = w.answer[0]
     answer.residual, answer.pivots = worst, pivots
     answer.contacts, answer.listed = count, listed
     return status
+
+
+@inlined
+def _list_contacts(w: WorldView, dt: float, ahead: float) -> int:
+    """Which contacts there are, by the poses at the start of the step; -1 where that fails."""
+    w.answer[0].poses_valid = 0  # `pose_new` is about to change
+    if detect_spots(w, 0, dt) != FOUND or foresee(w, dt) != FOUND:
+        return -1
+    count = select_contacts(w, dt)
+    if count > w.header[0].nc:  # the step is repeated with more room
+        w.answer[0].wanted = count
+        return -1
+    if ahead > 0.0 and look_ahead(w, count, ahead) != TURNED:
+        return -1
+    return int(count)
+
+
+@inlined
+def _expect_motion(w: WorldView, count: int, dt: float, unactuated: int) -> bool:
+    """What yields to impulses, and what loops, limits of balls and films leave of `w.v_free`."""
+    for j in range(w.header[0].nv):
+        w.free_dof_mask[j] = 0.0 if unactuated and w.dofs[j].actuated else 1.0
+        w.expected[j] = w.v_free[j]
+    if w.header[0].ne > 0 and hold_loops(w, w.q) != HELD:
+        return False
+    if w.header[0].nswings > 0:
+        expect_swings(w, dt)
+    # So does viscous friction, of all that touches now
+    w.answer[0].film = 0
+    return w.header[0].nviscous == 0 or hold_film(w, count, dt) >= 0
+
+
+@inlined
+def _solve_listed(
+    w: WorldView, count: int, listed: int, dt: float, unactuated: int, forward: bool
+) -> tuple[int, int]:
+    """The first `count` contacts in one problem, and those of all that sink by its answer.
+
+    Returns (status, contacts that the problem has in the end).
+    """
+    while True:
+        if forward and w.header[0].sparse != 0:
+            status = solve_sparse(w, count, dt)
+        else:
+            status = _solve_densely(w, count, dt, unactuated == 0, forward)
+        chosen = count
+        if status != FAILED and listed > count:
+            chosen = add_sinking(w, count, listed, least_speed(w.header, dt), dt)
+        if chosen <= count:
+            return int(status), count
+        count = chosen
+
+
+@inlined
+def _turn(w: WorldView, count: int, dt: float, attempt: int) -> int:
+    """Bodies that spin turn what impulses give them; returns for how many that is news.
+
+    Loops and films have a free motion of their own.
+    """
+    h = w.header[0]
+    if h.nspins == 0 or h.ne > 0 or w.answer[0].film != 0:
+        return 0
+    turned = turn_impulses(w, count, dt) if attempt + 1 < ROUNDS else 0
+    if attempt == 0 and h.nsurfaces == 0:
+        turned += bend_ways(w, count, dt)
+    return int(turned)
 
 
 @inlined
