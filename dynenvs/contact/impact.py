@@ -133,8 +133,8 @@ def find_impact(w: WorldView, dt: float) -> int:
         contact = w.contacts[i]
         if contact.gap <= TOUCH or w.coefficients[contact.source].restitution == 0.0:
             continue
-        now = normal_velocity(w.bodies, w.dofs, w.pose, w.S, contact, w.v)
-        then = normal_velocity(w.bodies, w.dofs, w.pose, w.S, contact, w.v_free)
+        now = normal_velocity(w, contact, w.v)
+        then = normal_velocity(w, contact, w.v_free)
         rate = (then - now) / dt
         time = _first_root(rate, now, contact.gap)
         if time < until and now + rate * time < -slowest:
@@ -178,7 +178,7 @@ def _meets(w: WorldView, contact: Any, time: float, slowest: float) -> bool:
     """Whether a contact that bounces closes within some time, if it gains no more than slowest."""
     if w.coefficients[contact.source].restitution == 0.0:
         return False
-    speed = normal_velocity(w.bodies, w.dofs, w.pose, w.S, contact, w.v)
+    speed = normal_velocity(w, contact, w.v)
     return bool(speed < 0.0 and contact.gap < time * (slowest - speed))
 
 
@@ -211,7 +211,7 @@ def _fastest(w: WorldView, count: int, slowest: float) -> int:
     worst, found, elastic = -slowest, -1, False
     for i in range(count):
         contact = w.contacts[i]
-        speed = normal_velocity(w.bodies, w.dofs, w.pose, w.S, contact, w.v)
+        speed = normal_velocity(w, contact, w.v)
         if speed < -slowest and w.coefficients[contact.source].restitution > 0.0:
             elastic = True
         if speed < worst:

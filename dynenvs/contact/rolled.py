@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dynenvs.contact.assembly.rows import contact_velocity
 from dynenvs.contact.detection.detect import has_sunk, set_drift
 from dynenvs.contact.detection.manifold import pull_back
 from dynenvs.jit.compiled import inlined, unit
@@ -88,7 +89,7 @@ def _bend(w: WorldView, index: int, dt: float) -> float:
     """Write down the bend and the drift that the answer shows; returns by how much they change."""
     contact = w.contacts[index]
     spot = w.spots[w.header[0].ns + contact.slot]
-    velocity, before = _velocity(w, index), (0.0, 0.0, 0.0)
+    velocity, before = contact_velocity(w, contact, w.v_new), (0.0, 0.0, 0.0)
     if contact.drifts:
         before = entries(contact.drift, 0)
     # The gap at the end
@@ -125,27 +126,6 @@ def _add_drift(contact: Any, velocity: Three) -> None:
     for k in range(3):
         drift[k] = velocity[k] + (drift[k] if contact.drifts else 0.0)
     contact.drifts = 1
-
-
-@inlined
-def _velocity(w: WorldView, index: int) -> Three:
-    """Velocity [m/s] of A from B at the start's point, by the answer: J v+ in world axes."""
-    contact = w.contacts[index]
-    x, y, z = 0.0, 0.0, 0.0
-    for side in range(2):
-        body = contact.body_b if side else contact.body_a
-        if body == 0:
-            continue
-        sign, origin = -1.0 if side else 1.0, w.pose[w.bodies[body].root].p
-        rx, ry, rz = subtract(entries(contact.point, 0), entries(origin, 0))
-        j = w.bodies[body].last
-        while j >= 0:
-            s, rate = w.S[j], sign * w.v_new[j]
-            x += rate * (s[3] + s[1] * rz - s[2] * ry)
-            y += rate * (s[4] + s[2] * rx - s[0] * rz)
-            z += rate * (s[5] + s[0] * ry - s[1] * rx)
-            j = w.dofs[j].parent
-    return (x, y, z)
 
 
 @inlined

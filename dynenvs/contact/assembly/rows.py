@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from dynenvs.jit.compiled import inlined, inlined_source, kernel
 from dynenvs.kinematics.spatial import dot3
+from dynenvs.kinematics.triples import Three, dot, entries, subtract
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats, Ints, Records, WorkView
 from dynenvs.memory.records import FREE, STOPS
@@ -72,33 +73,33 @@ def is_limit_near(gap: float, speed: float, dt: float) -> bool:
 
 
 @inlined
-def normal_velocity(
-    bodies: Records, dofs: Records, poses: Records, axes: Floats, contact: Any, v: Floats
-) -> float:
-    """Velocity [m/s] at which a contact opens along its normal where coordinates move with v.
+def contact_velocity(w: WorkView, contact: Any, v: Floats) -> Three:
+    """Velocity [m/s] of A from B at a contact's point where coordinates move with v, in world axes.
 
-    The entry of the contact's row of J times v, without the row: the work is that of the bodies on
-    the way to the root.
+    J v without the rows of J: the work is that of the bodies on the way to the root.
     """
-    # Both bodies' parts of the relative velocity
-    n, at = contact.normal, contact.point
-    u = 0.0
+    x, y, z = 0.0, 0.0, 0.0
     for side in range(2):
-        body = contact.body_a if side == 0 else contact.body_b
+        body = contact.body_b if side else contact.body_a
         if body == 0:
             continue
-        origin, sign = poses[bodies[body].root].p, 1.0 if side == 0 else -1.0
-        x, y, z = at[0] - origin[0], at[1] - origin[1], at[2] - origin[2]
-        j = bodies[body].last
-        # Coordinate by coordinate up the tree: velocity of the point, S_v + S_w x r
+        sign, origin = -1.0 if side else 1.0, w.pose[w.bodies[body].root].p
+        rx, ry, rz = subtract(entries(contact.point, 0), entries(origin, 0))
+        j = w.bodies[body].last
+        # Coordinate by coordinate up the tree: S_v + S_w x r
         while j >= 0:
-            w0, w1, w2 = axes[j, 0], axes[j, 1], axes[j, 2]
-            vx = axes[j, 3] + w1 * z - w2 * y
-            vy = axes[j, 4] + w2 * x - w0 * z
-            vz = axes[j, 5] + w0 * y - w1 * x
-            u += sign * v[j] * (n[0] * vx + n[1] * vy + n[2] * vz)
-            j = dofs[j].parent
-    return u
+            s, rate = w.S[j], sign * v[j]
+            x += rate * (s[3] + s[1] * rz - s[2] * ry)
+            y += rate * (s[4] + s[2] * rx - s[0] * rz)
+            z += rate * (s[5] + s[0] * ry - s[1] * rx)
+            j = w.dofs[j].parent
+    return (x, y, z)
+
+
+@inlined
+def normal_velocity(w: WorkView, contact: Any, v: Floats) -> float:
+    """Velocity [m/s] at which a contact opens along its normal where coordinates move with v."""
+    return dot(entries(contact.normal, 0), contact_velocity(w, contact, v))
 
 
 @inlined_source

@@ -100,7 +100,7 @@ def _choose(w: WorldView, first: int, last: int, front: int, dt: float) -> int:
 @inlined
 def _end(w: WorldView, contact: Any, v: Any, dt: float) -> float:
     """Velocity that the step's velocities v leave a contact with, its gap closed [m/s]."""
-    speed = normal_velocity(w.bodies, w.dofs, w.pose, w.S, contact, v)
+    speed = normal_velocity(w, contact, v)
     return float(speed + closing_speed(contact.target, dt))
 
 
