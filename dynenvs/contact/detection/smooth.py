@@ -16,11 +16,19 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from dynenvs.contact.detection.geometry.borders import cast, nearest_point
 from dynenvs.contact.detection.geometry.box_box import SAME, fineness, longest
 from dynenvs.contact.detection.geometry.height_field import ball_on
 from dynenvs.contact.detection.geometry.hull_hull import FLAT, clip
+from dynenvs.contact.detection.geometry.lines import (
+    ALIKE,
+    fill,
+    line_along_edge,
+    turn_over,
+    two_lines,
+)
 from dynenvs.contact.detection.geometry.parting import part_best
-from dynenvs.contact.detection.geometry.patch import RIM, ROOM, Patch, patch
+from dynenvs.contact.detection.geometry.patch import EVEN, RIM, ROOM, Patch, patch
 from dynenvs.contact.detection.geometry.polyhedron import (
     Polyhedron,
     corner_of,
@@ -54,10 +62,8 @@ from dynenvs.memory.records import (
 
 FOUND = 0
 TURNS = 4  # how often the patch over a hill is looked for anew
-ALIKE = 1.0 - 1e-12  # cosine between normals that are the same
 THERE = 1e-12  # further than the nearest point: beside it [m]
 ON_RIM = 1e-6  # relative: how far within a rim a corner is beside it
-PARALLEL = 1e-12  # squared sine between lines that do not cross
 
 
 @unit("smooth", seconds=15)
@@ -102,7 +108,7 @@ def _on_plane(
     for k in range(count):
         p = three(own.shape.corners, k)
         spot = spots[first + k]
-        _fill(spot, p, n, dot(n, p), origin)
+        fill(spot, p, n, dot(n, p), origin)
         if rolls:
             spot.edges = NEAREST if k == lowest or not own.single else BESIDE
         if count == 2:  # what rolls about a centre above it moves with that
@@ -177,13 +183,18 @@ def _meet(
     used = _room(one)
     back = (-way[0], -way[1], -way[2])
     other = patch(pair.kind_b, b, hulls, pair.hull_b, n, back, origin, work[used:])
-    fine = fineness(_size(pair.kind_a, a), _size(pair.kind_b, b))
+    size_a, size_b = _size(pair.kind_a, a), _size(pair.kind_b, b)
+    fine, least = fineness(size_a, size_b), min(size_a, size_b)
     used += _room(other)
     _clip(one, other, n, fine, origin, work[used:], spots, first + 1)
+    last = first + slots
     if one.single or other.single:
         p = one.outermost if one.single else along(other.outermost, gap, n)
-        last = first + slots
-        _fill(spots[_place_of(spots, first, last, p, n, fine * SAME, origin)], p, n, gap, origin)
+        fill(
+            spots[_place_of(spots, first, last, p, gap, n, fine * SAME, origin)], p, n, gap, origin
+        )
+    elif _least(spots, first, last) > gap + EVEN * least:
+        fill(spots[first], nearest_point(one, other, n), n, gap, origin)
     rolls = _rolls(pair.kind_a, one) or _rolls(pair.kind_b, other)
     for k in range(first, first + slots):
         if spots[k].gap < FAR:
@@ -192,6 +203,15 @@ def _meet(
                 spots[k].center[i] += one.ball * spots[k].normal[i]
             if rolls and spots[k].edges == 0:
                 spots[k].edges = NEAREST if spots[k].gap <= gap + THERE else BESIDE
+
+
+@inlined
+def _least(spots: Records, first: int, last: int) -> float:
+    """The least gap of some slots, or FAR [m]."""
+    least = FAR
+    for k in range(first, last):
+        least = min(least, spots[k].gap)
+    return least
 
 
 @inlined
@@ -211,21 +231,24 @@ def _rolls(kind: int, own: Patch) -> bool:
 
 @inlined
 def _place_of(
-    spots: Records, first: int, last: int, p: Point, n: Point, same: float, origin: Point
-) -> int:
-    """The slot for the nearest point p: the one that is there already, along n, or the first one.
+    spots: Records, first: int, last: int, p: Point, gap: float, n: Point, same: float,
+    origin: Point,
+) -> int:  # fmt: skip
+    """The slot for the nearest point p of A: the one that is there already, along n, or the first.
 
-    Those there along other normals are discarded: where a rim leans over an edge, the normal of
-    neither face is that of the contact.
+    Those there along other normals, on A or on B, are discarded: where a rim leans over an edge,
+    the normal of neither face is that of the contact.
     """
-    found = first
+    found, q = first, along(p, -gap, n)
     for k in range(first + 1, last):
-        away = minus(minus(point(spots[k].center), origin), p)
-        if spots[k].gap < FAR and dot(away, away) < same * same:
-            if dot(point(spots[k].normal), n) > ALIKE and found == first:
-                found = k
-            else:
-                spots[k].gap = FAR
+        if spots[k].gap < FAR:
+            own, normal = minus(point(spots[k].center), origin), point(spots[k].normal)
+            away, aside = minus(own, p), minus(along(own, -spots[k].gap, normal), q)
+            if min(dot(away, away), dot(aside, aside)) < same * same:
+                if dot(normal, n) > ALIKE and found == first:
+                    found = k
+                else:
+                    spots[k].gap = FAR
     return found
 
 
@@ -247,7 +270,7 @@ def _clip(
     if few == 1 or many == 1:
         return
     if few == 2 and many == 2:
-        _two_lines(one, other, n, origin, spots, first)
+        two_lines(one, other, n, origin, spots, first)
         return
     own, others = one.shape.corners.shape[0] // 3, other.shape.corners.shape[0] // 3
     sides_at = first + own + others
@@ -267,6 +290,10 @@ def _clip(
             _over_disc(one, other, n, origin, spots, first + own, rims_at)
         if other.radius > 0.0:
             _over_disc(other, one, n, origin, spots, first, rims_at)
+        if few == 2 and other.shape.edges.shape[0] > 0:
+            line_along_edge(
+                one, other.shape, n, 1.0, fine * SAME, origin, spots, first, rims_at - first
+            )
     else:
         look = others_look, looks
         clip(
@@ -275,10 +302,14 @@ def _clip(
         )  # fmt: skip
         for k in range(first, sides_at + 2 * many):
             if spots[k].gap < FAR:
-                _turn_over(spots[k])
+                turn_over(spots[k])
         if one.radius > 0.0:
             discard(spots, sides_at, rims_at - sides_at)
             _over_disc(one, other, n, origin, spots, first, rims_at)
+        if one.shape.edges.shape[0] > 0:
+            line_along_edge(
+                other, one.shape, n, -1.0, fine * SAME, origin, spots, first, rims_at - first
+            )
 
 
 @inlined
@@ -307,7 +338,7 @@ def _over_disc(
         k = corner_of(face.shape, face.face, side)
         p = three(face.shape.corners, k)
         q = three(face.shape.corners, corner_of(face.shape, face.face, side + 1))
-        a, b = _cast(p, disc.middle, up, n), minus(q, p)
+        a, b = cast(p, disc.middle, up, n), minus(q, p)
         b = along(b, -dot(b, up) / dot(n, up), n)
         ab, bb, rest = dot(a, b), dot(b, b), dot(a, a) - disc.radius * disc.radius
         # Those on the rim stand on its own points
@@ -326,77 +357,10 @@ def _over_disc(
 
 
 @inlined
-def _cast(p: Point, middle: Point, up: Point, n: Point) -> Point:
-    """Where p, cast along n on a disc, is from its middle."""
-    d = minus(p, middle)
-    return along(d, -dot(d, up) / dot(n, up), n)
-
-
-@inlined
 def _stand(spot: Any, p: Point, disc: Patch, up: Point, n: Point, origin: Point) -> None:
     """A point of the other solid over a disc, which is of A if it looks against n."""
     gap = dot(minus(p, disc.middle), up)
     if dot(up, n) > 0.0:
-        _fill(spot, p, up, gap, origin)
+        fill(spot, p, up, gap, origin)
     else:
-        _fill(spot, along(p, -gap, up), (-up[0], -up[1], -up[2]), gap, origin)
-
-
-@inlined
-def _turn_over(spot: Any) -> None:
-    """A slot of B against A as one of A against B."""
-    for k in range(3):
-        spot.center[k] -= spot.gap * spot.normal[k]
-        spot.normal[k] = -spot.normal[k]
-
-
-@inlined
-def _two_lines(
-    one: Patch, other: Patch, n: Point, origin: Point, spots: Records, first: int
-) -> None:
-    """Lines along the sides of two solids: the ends of each over the other, and where they cross.
-
-    An end meets the round side behind the other line: the distance from its centre of curvature.
-    """
-    back = (-n[0], -n[1], -n[2])
-    for k in range(2):
-        _end(three(one.shape.corners, k), one.ball, other, n, origin, spots[first + k])
-        spot = spots[first + 2 + k]
-        _end(three(other.shape.corners, k), 0.0, one, back, origin, spot)
-        if spot.gap < FAR:
-            _turn_over(spot)
-    p, r = three(one.shape.corners, 0), three(other.shape.corners, 0)
-    u, v = minus(three(one.shape.corners, 1), p), minus(three(other.shape.corners, 1), r)
-    uu, uv, vv = dot(u, u), dot(u, v), dot(v, v)
-    square = uu * vv - uv * uv
-    if square > PARALLEL * uu * vv:
-        d = minus(p, r)
-        s = (uv * dot(v, d) - vv * dot(u, d)) / square
-        t = (uu * dot(v, d) - uv * dot(u, d)) / square
-        if 0.0 <= s <= 1.0 and 0.0 <= t <= 1.0:
-            p, r = along(p, s, u), along(r, t, v)
-            _fill(spots[first + 4], p, n, dot(n, minus(p, r)), origin)
-
-
-@inlined
-def _end(p: Point, ball: float, line: Patch, n: Point, origin: Point, spot: Any) -> None:
-    """The end p of a line, of a ball or of none, over another one, which faces it along n."""
-    q = three(line.shape.corners, 0)
-    way = minus(three(line.shape.corners, 1), q)
-    t = dot(minus(p, q), way) / dot(way, way)
-    if t < 0.0 or t > 1.0:
-        return
-    bend = line.first_bend + t * (line.last_bend - line.first_bend)
-    d = along(minus(p, along(q, t, way)), bend + ball, n)
-    length = math.sqrt(dot(d, d))
-    gap = length - bend - ball
-    if length > 0.0 and gap < LOOK:
-        normal = (d[0] / length, d[1] / length, d[2] / length)
-        _fill(spot, along(along(p, ball, n), -ball, normal), normal, gap, origin)
-
-
-@inlined
-def _fill(spot: Any, p: Point, n: Point, gap: float, origin: Point) -> None:
-    spot.gap, spot.radius, spot.edges = gap, 0.0, 0
-    for k in range(3):
-        spot.center[k], spot.normal[k] = p[k] + origin[k], n[k]
+        fill(spot, along(p, -gap, up), (-up[0], -up[1], -up[2]), gap, origin)

@@ -90,14 +90,29 @@ def nearest_way(
         (distance [m], normal): no point of A is nearer to any of B.  Where cores overlap no plane
         parts them: how deep their radii alone are in each other, negative, and a normal of zeros.
     """
+    radii = radius_around(pair.kind_a, a) + radius_around(pair.kind_b, b)
+    parted, normal = part_cores(pair, a, b, hulls, enough + radii, way, precise)
+    if not parted > 0.0 and not parted - radii > enough:
+        return -radii, (0.0, 0.0, 0.0)
+    return parted - radii, normal
+
+
+@kernel
+def part_cores(
+    pair: Any, a: Any, b: Any, hulls: Floats, enough: float, way: Point, precise: float
+) -> tuple[float, Point]:
+    """The plane that parts two cores best of those that the search meets, and by how much [m].
+
+    It is the best one where they are apart, and a good guess where they overlap (negative).
+    Arguments as of `nearest_way`.
+    """
     between = minus(point(a.center), point(b.center))
     scale = math.sqrt(dot(between, between)) + a.half[0] + b.half[0]
     v = _corner(pair, a, b, hulls, way)
     simplex = Simplex(1, v, v, v, v)
-    radii = radius_around(pair.kind_a, a) + radius_around(pair.kind_b, b)
     best, normal = dot(way, v), way
-    if best - radii > enough:
-        return best - radii, normal
+    if best > enough:
+        return best, normal
     nearest = math.inf
     for _ in range(ROUNDS):
         length = math.sqrt(dot(v, v))
@@ -109,14 +124,12 @@ def nearest_way(
         parted = dot(v, corner) / length
         if parted > best:
             best, normal = parted, (v[0] / length, v[1] / length, v[2] / length)
-        if best - radii > enough:
+        if best > enough:
             break
         if length - parted <= precise * length or simplex.size == 4:
             break
         simplex, v = _nearest(_added(simplex, corner))
-    if not best > 0.0:
-        return -radii, (0.0, 0.0, 0.0)
-    return best - radii, normal
+    return best, normal
 
 
 @inlined

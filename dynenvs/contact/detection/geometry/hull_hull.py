@@ -218,18 +218,18 @@ def _cross(
         if enter > leave:  # most sides pass by
             return
     if at_enter >= 0:
-        _meet(a, b, face_b, i, j, enter, at_enter, n, within, origin, spots[first])
+        _meet(a, b, face_a, face_b, i, j, enter, at_enter, n, within, origin, spots[first])
     if at_leave >= 0:
-        _meet(a, b, face_b, i, j, leave, at_leave, n, within, origin, spots[first + 1])
+        _meet(a, b, face_a, face_b, i, j, leave, at_leave, n, within, origin, spots[first + 1])
 
 
 @inlined
 def _meet(
-    a: Polyhedron, b: Polyhedron, face: int, i: int, j: int, t: float, q: int, n: Point,
-    within: float, origin: Point, spot: Any,
+    a: Polyhedron, b: Polyhedron, face_a: int, face_b: int, i: int, j: int, t: float, q: int,
+    n: Point, within: float, origin: Point, spot: Any,
 ) -> None:  # fmt: skip
     """The side from corner i to j of A at t, across side q of B's face, between their ends."""
-    k, l = corner_of(b, face, q), corner_of(b, face, q + 1)
+    k, l = corner_of(b, face_b, q), corner_of(b, face_b, q + 1)
     start, c = three(a.corners, i), three(b.corners, k)
     u, v = minus(three(a.corners, j), start), minus(three(b.corners, l), c)
     length = math.sqrt(dot(u, u))
@@ -239,7 +239,8 @@ def _meet(
     # Where along B's side: both cast on the plane across n
     flat_v = along(v, -dot(v, n), n)
     s = dot(minus(p, c), flat_v) / dot(flat_v, flat_v)
-    if min(s, 1.0 - s) * math.sqrt(dot(flat_v, flat_v)) <= within:
+    inside = min(s, 1.0 - s) * math.sqrt(dot(flat_v, flat_v))
+    if inside <= (within if sides(a, face_a) > 2 else -within):  # no corner of B stands over a line
         return
     gap = dot(minus(p, along(c, s, v)), n)
     normal, cosine = n, 1.0

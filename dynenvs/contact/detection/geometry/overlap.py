@@ -16,16 +16,19 @@ from dynenvs.contact.detection.geometry.distance import (
     PRECISE,
     distance,
     nearest_way,
+    part_cores,
     reach,
     separation,
 )
 from dynenvs.contact.detection.geometry.polyhedron import minus, open_polyhedron, three
+from dynenvs.contact.detection.geometry.smooth_solids import least_size
 from dynenvs.contact.detection.geometry.spot import Point, along, column, dot, point, turned
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats
 from dynenvs.memory.records import BLOCK_FIELD, BOX, CONVEX, CYLINDER
 
 ROUNDS = 8
+THIN = 1e-4  # of the least size, from which the far side is tried, too
 BEYOND = 0.01  # of the depth, by which A is moved further out than it takes
 
 
@@ -51,7 +54,28 @@ def overlap(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
 def depth_of(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
     """`overlap` of two solids that are known to be in each other."""
     depth, normal = along_faces(pair, a, b, hulls)
-    return less_deep(pair, a, b, hulls, depth, normal, PRECISE)
+    if pair.kind_a < CYLINDER and pair.kind_b < CYLINDER:
+        return less_deep(pair, a, b, hulls, depth, normal, PRECISE)
+    # What is round has few faces, and they may be far from what touches
+    _, then = part_cores(pair, a, b, hulls, math.inf, normal, PRECISE)
+    other = -separation(pair, a, b, hulls, then)
+    if other < depth:
+        depth, normal = other, then
+    return round_depth(pair, a, b, hulls, depth, normal, PRECISE)
+
+
+@kernel
+def round_depth(
+    pair: Any, a: Any, b: Any, hulls: Floats, depth: float, normal: Point, precise: float
+) -> tuple[float, Point]:
+    """`less_deep` where one solid is smooth; of what is thin the far side is tried, too."""
+    depth, normal = less_deep(pair, a, b, hulls, depth, normal, precise)
+    if depth < THIN * least_size(pair, a, b):
+        return depth, normal
+    then = (-normal[0], -normal[1], -normal[2])
+    other = -separation(pair, a, b, hulls, then)
+    other, then = less_deep(pair, a, b, hulls, other, then, precise)
+    return (other, then) if other < depth else (depth, normal)
 
 
 @kernel

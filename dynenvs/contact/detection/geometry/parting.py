@@ -16,13 +16,15 @@ import math
 from typing import Any
 
 from dynenvs.contact.detection.geometry.distance import (
+    PRECISE,
     distance_up_to,
     from_center,
+    part_cores,
     radius_around,
     separation,
     support,
 )
-from dynenvs.contact.detection.geometry.overlap import along_faces, less_deep
+from dynenvs.contact.detection.geometry.overlap import along_faces, round_depth
 from dynenvs.contact.detection.geometry.polyhedron import minus, open_polyhedron, three
 from dynenvs.contact.detection.geometry.smooth_solids import least_size
 from dynenvs.contact.detection.geometry.spot import (
@@ -59,22 +61,22 @@ def part_best(pair: Any, a: Any, b: Any, hulls: Floats, enough: float) -> tuple[
         a, b: its SHAPEs, placed in the world, with their `half` sizes; A is moved and put back.
         hulls: the numbers of all polyhedra.
     """
-    gap, n = distance_up_to(pair, a, b, hulls, enough, from_center(a, b))
+    radii = radius_around(pair.kind_a, a) + radius_around(pair.kind_b, b)
+    way = from_center(a, b)
+    parted, n = part_cores(pair, a, b, hulls, enough + radii, way, PRECISE)
+    gap = parted - radii
     if gap > enough:
         return gap, n
-    radii = radius_around(pair.kind_a, a) + radius_around(pair.kind_b, b)
-    apart_ = math.inf
-    if pair.kind_a >= CYLINDER:
-        apart_ = OUT * least_size(pair.kind_a, a)
-    if pair.kind_b >= CYLINDER:
-        apart_ = min(apart_, OUT * least_size(pair.kind_b, b))
-    if dot(n, n) == 0.0 or gap + radii < apart_:
+    apart_ = OUT * least_size(pair, a, b)
+    if parted < apart_:
         settled = False
-        if dot(n, n) == 0.0:
-            depth, n = along_faces(pair, a, b, hulls)
-            settled = _rests(pair, a, b, hulls, n)
+        if not parted > 0.0:
+            depth, face = along_faces(pair, a, b, hulls)
+            other = -separation(pair, a, b, hulls, n)
+            if not other < depth:  # what is round has few faces, and they may be far from there
+                n, settled = face, _rests(pair, a, b, hulls, face)
             if not settled:
-                _, n = less_deep(pair, a, b, hulls, depth, n, ROUGH)
+                _, n = round_depth(pair, a, b, hulls, min(depth, other), n, ROUGH)
         if not settled:
             n = _settled(pair, a, b, hulls, n, apart_ - radii)
         gap = separation(pair, a, b, hulls, n)

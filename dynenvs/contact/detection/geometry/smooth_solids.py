@@ -12,7 +12,7 @@ from typing import Any
 from dynenvs.contact.detection.geometry.polyhedron import minus
 from dynenvs.contact.detection.geometry.spot import Point, along, back, column, dot, point
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.records import CONE_GEOM, ELLIPSOID
+from dynenvs.memory.records import CONE_GEOM, CYLINDER, ELLIPSOID
 
 
 @inlined
@@ -53,7 +53,17 @@ def above(pair: Any, a: Any, b: Any) -> float:
 
 
 @inlined
-def least_size(kind: int, shape: Any) -> float:
-    """The least of a smooth solid's sizes [m]."""
+def least_size(pair: Any, a: Any, b: Any) -> float:
+    """The least size of those solids of a pair that are smooth [m]."""
+    least = math.inf
+    if pair.kind_a >= CYLINDER:
+        least = _least_of(pair.kind_a, a)
+    if pair.kind_b >= CYLINDER:
+        least = min(least, _least_of(pair.kind_b, b))
+    return least
+
+
+@inlined
+def _least_of(kind: int, shape: Any) -> float:
     least = min(shape.half[0], shape.half[1])
     return min(least, shape.half[2]) if kind == ELLIPSOID else least
