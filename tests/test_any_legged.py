@@ -69,6 +69,7 @@ def test_a_file_is_read_and_its_losses_are_told_once(
         gym.make(name)
         gym.make_vec(name, num_envs=2)
     assert [one.category for one in told] == [NotCarriedOver]
+    assert told[0].filename == __file__  # where the user's own line is
     assert "lossy.xml: not carried over: margins of geoms" in str(told[0].message)
 
 

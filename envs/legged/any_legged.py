@@ -33,7 +33,7 @@ from dynenvs.memory.layout import Ints
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.description import Description
 from dynenvs.model.importing.load import load
-from dynenvs.model.importing.losses import listed
+from dynenvs.model.importing.losses import callers_level, listed
 from dynenvs.model.model import Model
 from dynenvs.model.parts import WORLD
 
@@ -94,7 +94,7 @@ def robot_of(source: Any) -> Model:
         warnings.warn(
             f"{label}: motors of {listed(guessed)} have no limit, by which actions are: they get "
             f"what holds the robot, up to {most:.3g} N m",
-            stacklevel=4,
+            stacklevel=callers_level(),
         )
     return model
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Sequence
 
 from dynenvs.model.parts import ModelError
 
 NAMES_LISTED = 3
+NOT_THE_CALLERS = ("dynenvs", "gymnasium")  # packages whose lines a warning does not point at
 
 
 class NotCarriedOver(UserWarning):
@@ -46,7 +48,15 @@ class Losses:
         text = f"{label}: not carried over: " + "; ".join(self._lines)
         if strict:
             raise ModelError(text)
-        warnings.warn(text, NotCarriedOver, stacklevel=3)
+        warnings.warn(text, NotCarriedOver, stacklevel=callers_level())
+
+
+def callers_level() -> int:
+    """The `stacklevel` with which a warning points at the line of the user that led here."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back and frame.f_globals.get("__name__", "").split(".")[0] in NOT_THE_CALLERS:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def listed(names: Sequence[str]) -> str:
