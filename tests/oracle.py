@@ -20,6 +20,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.spatial import ConvexHull
 from scipy.spatial.transform import Rotation
+from solids import add_free
 from trees import Array
 
 from dynenvs.contact.detection.detect import measure_gaps
@@ -28,7 +29,6 @@ from dynenvs.memory.layout import open_model, open_work
 from dynenvs.memory.records import FAR
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.hulls import prism
-from dynenvs.model.parts import free
 
 KINDS = ("sphere", "capsule", "box", "hull", "cylinder", "cone", "ellipsoid")
 POLYHEDRA = ("box", "hull")
@@ -85,20 +85,7 @@ class Solid:
 
     def add(self, builder: ModelBuilder, body: str) -> None:
         """The solid as a body of its own."""
-        r, h, _ = (float(x) for x in self.size)
-        builder.body(body, joint=free(), mass=1.0, inertia=(1.0, 1.0, 1.0))
-        if self.kind == "sphere":
-            builder.sphere(body, body, radius=r)
-        elif self.kind == "capsule":
-            builder.capsule(body, body, start=(0, 0, -h), end=(0, 0, h), radius=r)
-        elif self.kind == "box":
-            builder.box(body, body, half_size=self.size)
-        elif self.kind == "hull":
-            builder.convex(body, body, points=self.points)
-        elif self.kind == "ellipsoid":
-            builder.ellipsoid(body, body, radii=self.size)
-        else:
-            getattr(builder, self.kind)(body, body, radius=r, half_length=h)
+        add_free(builder, body, self.kind, self.size, self.points)
 
     def theirs(self, coal: Any) -> Any:
         """The same of coal's."""

@@ -27,6 +27,27 @@ def few_of(count: int, few: int) -> list[Any]:
     return [*range(few), *(pytest.param(k, marks=pytest.mark.slow) for k in range(few, count))]
 
 
+def add_free(builder: ModelBuilder, body: str, kind: str, size: Array, points: Array) -> None:
+    """A free body that is one solid.
+
+    size: (radius, half length, -), half edges or radii [m]; points: of a hull
+    """
+    r, h, _ = (float(x) for x in size)
+    builder.body(body, joint=free(), mass=1.0, inertia=(1.0, 1.0, 1.0))
+    if kind == "sphere":
+        builder.sphere(body, body, radius=r)
+    elif kind == "capsule":
+        builder.capsule(body, body, start=(0, 0, -h), end=(0, 0, h), radius=r)
+    elif kind == "box":
+        builder.box(body, body, half_size=size)
+    elif kind == "hull":
+        builder.convex(body, body, points=points)
+    elif kind == "ellipsoid":
+        builder.ellipsoid(body, body, radii=size)
+    else:
+        getattr(builder, kind)(body, body, radius=r, half_length=h)
+
+
 class Solid(NamedTuple):
     """A sphere (radius), capsule (radius, half length), box or box as hull (half edges), posed."""
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.spatial.transform import Rotation
-from solids import few_of, pose, read
+from solids import add_free, few_of, pose, read
 from trees import Array, close
 
 import dynenvs
@@ -33,20 +33,7 @@ class Solid:
 
     def add(self, builder: ModelBuilder, body: str) -> None:
         """The solid as a body of its own."""
-        r, h, _ = (float(x) for x in self.size)
-        builder.body(body, joint=free(), mass=1.0, inertia=(1.0, 1.0, 1.0))
-        if self.kind == "sphere":
-            builder.sphere(body, body, radius=r)
-        elif self.kind == "capsule":
-            builder.capsule(body, body, start=(0, 0, -h), end=(0, 0, h), radius=r)
-        elif self.kind == "box":
-            builder.box(body, body, half_size=self.size)
-        elif self.kind == "hull":
-            builder.convex(body, body, points=self.points)
-        elif self.kind == "ellipsoid":
-            builder.ellipsoid(body, body, radii=self.size)
-        else:
-            getattr(builder, self.kind)(body, body, radius=r, half_length=h)
+        add_free(builder, body, self.kind, self.size, self.points)
 
     def outermost(self, n: Array) -> Array:
         """The point that is outermost along n."""
