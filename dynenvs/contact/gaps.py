@@ -44,7 +44,8 @@ def gap_at_end(
     turned = _cosine(spot.normal, contact.normal) < TURNED
     # By the slot's geometry at the end: an edge must not have become another one
     alike = spot.edges == contact.edges or (spot.edges <= 0 and contact.edges <= 0)
-    elsewhere = contact.edges == BESIDE and spot.gap >= 0.0
+    # Where another point of the pair touches now, a pull would bury that one
+    elsewhere = BESIDE in (contact.edges, spot.edges) and spot.gap >= 0.0
     holds = spot.gap < FAR and not turned and alike and not elsewhere
     return bool(holds), float(spot.gap)
 

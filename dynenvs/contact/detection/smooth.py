@@ -201,7 +201,7 @@ def _meet(
             spots[k].radius = one.ball
             for i in range(3):
                 spots[k].center[i] += one.ball * spots[k].normal[i]
-            if rolls and spots[k].edges == 0:
+            if rolls:
                 spots[k].edges = NEAREST if spots[k].gap <= gap + THERE else BESIDE
 
 
