@@ -25,6 +25,7 @@ from dynenvs.agents.policy_card import load_card, read_card
 from dynenvs.agents.policy_network import algorithm_class
 from dynenvs.agents.written import remember
 from dynenvs.files import written_whole
+from dynenvs.registration import spec_of
 
 if TYPE_CHECKING:
     from dynenvs.envs.core.task import Task
@@ -148,21 +149,25 @@ def load_policy(what: str | Path, env_id: str | None = None) -> BaseAlgorithm:
 
     Args:
         what: a .safetensors file; with `env_id`, or the name of a policy that ships for it.
-        env_id: where it is to act; what its card says if None.
+        env_id: where it is to act, the newest version if the id names none; what its card says if
+            None.
 
     Returns:
         PPO or SAC on the processor, to act: PPO's value function is zero, critics of SAC are new.
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: a zip; a file that is damaged, of another algorithm or environment, or whose
-            tensors do not fit its card: the line says which, and what would be right.
+        ValueError: no such environment; a zip; a file that is damaged, of another algorithm or
+            environment, or whose tensors do not fit its card: the line says which, and what would
+            be right.
         TypeError: `env_id` is no text.
     """
     if not isinstance(env_id, str | None):
         raise TypeError(
             f"env_id must be an environment's id as 'dynenvs/Humanoid-v0', got {env_id!r:.200}"
         )
+    if env_id is not None:
+        env_id = spec_of(env_id, "env_id").id
     ships = None if env_id is None else shipped_file(env_id, str(what))
     path = ships if ships is not None and ships.is_file() else Path(what)
     if path.suffix != SUFFIX:

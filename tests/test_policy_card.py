@@ -327,6 +327,13 @@ def test_broken_bytes_are_refused(whole: Path) -> None:
     assert len(lines) >= 150  # a letter of a note, or a digit of a bound, may be another one
 
 
+@pytest.mark.parametrize("env_id", ["dynenvs/DoublePendulum", f"dynenvs:{PENDULUM}"])
+def test_ids_as_gym_make_takes_them(env_id: str) -> None:
+    """The newest version where none is named, and with the module that registers it."""
+    found, wanted = load_policy("ppo", env_id), load_policy("ppo", PENDULUM)
+    assert digest(found.policy) == digest(wanted.policy)
+
+
 def test_files_by_the_wrong_door(whole: Path, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"p\.zip' is no \.safetensors file.*zips runs code"):
         load_policy(tmp_path / "p.zip")
@@ -338,6 +345,8 @@ def test_files_by_the_wrong_door(whole: Path, tmp_path: Path) -> None:
         load_policy("ppo")
     with pytest.raises(TypeError, match=r"env_id must be an environment's id .*, got 5"):
         load_policy("ppo", 5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"'dynenvs/Humanoit-v0' is no environment.*Humanoid-v0"):
+        load_policy("ppo", "dynenvs/Humanoit-v0")
     with pytest.raises(ValueError, match="is a policy for dynenvs/DoublePendulum-v0"):
         load_policy(whole, HUMANOID)
     renamed = tmp_path / "zip.safetensors"
