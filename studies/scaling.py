@@ -32,8 +32,8 @@ ENVIRONMENTS = ("planar-humanoid", "quadruped", "humanoid")
 HEAD = """\
 # Scaling
 
-Written by `{command}` on {machine}. A load of
-{load:.1f} when it began is what else the machine did.
+Written by `{command}` on {machine}, whose load was
+{load:.1f} when it began.
 
 [`dynenvs collect ENV --ray ADDRESS`](lab/learning.md#on-several-machines-with-ray) spreads episodes
 over a cluster: tasks of 25 episodes run on its processors, their results travel to the driver, and
@@ -54,7 +54,7 @@ collection is longer than a short one, so that no beginning counts.
 infinitely quick: steps over its own processor time, with the dataset written. Workers that
 outnumber the machine's {cores} cores add nothing here.
 
-## Worked out: {transitions:.0e} transitions on {many} cores
+## Worked out: {transitions:,} transitions on {many} cores
 
 {reckoning}
 

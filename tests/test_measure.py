@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import Any
 
 import numpy as np
 import pytest
 
+from dynenvs.agents import reference_controller
 from dynenvs.agents.evaluation.episode import Episode, make, run_episode
 from dynenvs.agents.evaluation.feet import trace_feet
 from dynenvs.agents.evaluation.measure import measure_gait, measure_swing_up
@@ -198,6 +200,15 @@ def test_episode_records_what_gymnasium_says() -> None:
     assert steps == recorded.steps
     assert total == pytest.approx(recorded.rewards.sum())
     assert info["x_position"] == recorded.q[-1, 0]
+
+
+@pytest.mark.parametrize("pause", [0.0, 144.0])
+def test_a_pause_is_not_a_steps_time(pause: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kernel is compiled in the third step, say; other steps take a second by our own clock."""
+    env, clock = walker("planar-humanoid"), itertools.accumulate([1.0] * 5 + [pause] + [1.0] * 14)
+    monkeypatch.setattr("dynenvs.agents.evaluation.episode.time.perf_counter", lambda: next(clock))
+    policy = reference_controller("dynenvs/PlanarHumanoid-v0")
+    assert run_episode(env, policy, seed=0, max_steps=10).simulating == 10.0
 
 
 def test_names() -> None:

@@ -41,12 +41,13 @@ def run_episodes(
     )
     record = Record(env.worlds, limit)
     going = np.ones(env.num_envs, np.bool_)
-    simulating, acting = 0.0, Acting(policy, env.num_envs)
+    times: list[float] = []
+    acting = Acting(policy, env.num_envs)
     for step in range(limit):
         actions = acting.act(observations)
         begin = time.perf_counter()
         observations, rewards, terminated, truncated, info = env.step(actions)
-        simulating += time.perf_counter() - begin
+        times.append(time.perf_counter() - begin)
         record.add(step, actions, rewards)
         acting.note(terminated | truncated)
         ended = going & (terminated | truncated)
@@ -59,7 +60,7 @@ def run_episodes(
     for world in np.flatnonzero(going).tolist():
         record.close(world, limit, "stopped", False, _of(info, world))
     for world in range(env.num_envs):
-        yield record.episode(world, simulating)
+        yield record.episode(world, times)
 
 
 def _of(infos: dict[str, Any], world: int) -> dict[str, Any]:

@@ -137,8 +137,7 @@ class HumanoidEnv(LeggedRobot):
       are the errors of the mean velocity over the step, forward and sideways in the pelvis'
       heading, s = max(0.15 m/s, 0.4 commanded speed) and u = max(0.3 m/s, 0.4 commanded speed),
       as much as a walker sways; w the error of the turning speed, r = max(0.2 rad/s,
-      0.4 |commanded turning speed|).  A walker's pelvis sways: averaged over a stride the expert's
-      f would be 0.99, but no observation shows such means
+      0.4 |commanded turning speed|)
     - `reward_ease` = 0.1 f (1 - mean square of the action)
     - `reward_posture` = 0.1 f exp(-(relative error of the height / 0.15)^2)
       exp(-(sine of the pelvis' tilt / 0.2)^2)
@@ -163,7 +162,7 @@ class HumanoidEnv(LeggedRobot):
     degrees, or any contact with the ground but the feet's), unless `terminate_on_fall=False`, and
     by a velocity beyond its bound.  Truncated after `max_episode_steps` control steps and where a
     contact problem has no solution (the state then stays the last finite one).  `info["end"]` says
-    which; of a time limit it says nothing, whoever counts the steps.
+    which; it is missing where the time limit was reached.
 
     ## Arguments
     - `command`: fixed speeds (forward [m/s], sideways [m/s], turning [rad/s]); drawn at each reset

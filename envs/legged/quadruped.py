@@ -163,8 +163,8 @@ class QuadrupedEnv(LeggedRobot):
     Terminated by a fall (trunk below 60 % of its standing height or tilted by more than 60 degrees,
     or any contact but the feet's), unless `terminate_on_fall=False`, and by a velocity beyond its
     bound.  Truncated after `max_episode_steps` control steps and where a contact problem has no
-    solution (the state then stays the last finite one).  `info["end"]` says which; of a time limit
-    it says nothing, whoever counts the steps.
+    solution (the state then stays the last finite one).  `info["end"]` says which; it is missing
+    where the time limit was reached.
 
     ## Arguments
     - `command`: fixed speeds (forward [m/s], sideways [m/s], turning [rad/s]); drawn at each reset

@@ -160,8 +160,7 @@ class ChainPendulumEnv(DynEnv):
     ## Episode End
     Terminated by a hinge's velocity beyond its bound or a tip faster than its own.  Truncated after
     `max_episode_steps` control steps and where a step has no finite solution (the state then stays
-    the last finite one).  `info["end"]` says which; of a time limit it says nothing, whoever counts
-    the steps.
+    the last finite one).  `info["end"]` says which; it is missing where the time limit was reached.
 
     ## Arguments
     - `links` = 5: from 2 to 15.

@@ -264,7 +264,7 @@ class DoublePendulumEnv(DynEnv):
     ## Episode End
     Terminated by a velocity beyond its bound.  Truncated after `max_episode_steps` control steps
     and where a step has no finite solution (the state then stays the last finite one).
-    `info["end"]` says which; of a time limit it says nothing, whoever counts the steps.
+    `info["end"]` says which; it is missing where the time limit was reached.
 
     ## Arguments
     - `actuated` = "both" | "shoulder" | "elbow": where the motors are.

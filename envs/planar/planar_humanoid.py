@@ -44,13 +44,13 @@ class PlanarHumanoidEnv(PlanarWalker):
     """A humanoid of 1.70 m and 70 kg walks in the plane at a commanded speed.
 
     ## Description
-    The report's humanoid: the torso stands on two unactuated prismatic root joints (x, z) and
-    never pitches, unless `free_pitch=True` gives it a third, unactuated revolute one: then balance
-    must be kept, with nothing but the feet to push against the ground.  Hips, knees and ankles are
-    six actuated revolute joints; each foot touches the ground at heel and toe, with hard Coulomb
-    friction (coefficient 0.8) solved as an LCP and certified at every step.  Falling is falling:
-    the pelvis sinks, or a shin, the pelvis, a free chest or head touches the ground.  Masses,
-    lengths and limits are published human data (`envs/robots/planar_humanoid.py`).
+    The torso moves on two unactuated prismatic root joints (x, z) and never pitches, unless
+    `free_pitch=True` gives it a third, unactuated revolute one: then it must be balanced, with
+    nothing but the feet to push against the ground.  Hips, knees and ankles are six actuated
+    revolute joints; each foot touches the ground at heel and toe, with hard Coulomb friction
+    (coefficient 0.8) solved as an LCP and certified at every step.  Shins, pelvis and, if it may
+    pitch, chest and head can touch the ground, too.  Masses, lengths and limits are published
+    human data (`envs/robots/planar_humanoid.py`).
 
     ## Action Space
     `Box(-1, 1, (6,), float32)`: torque over effort limit, held for the control period of 10 ms.
@@ -125,8 +125,8 @@ class PlanarHumanoidEnv(PlanarWalker):
     Terminated by a fall (hip below 70 % of its standing height, a torso pitched by more than 1 rad,
     or any contact but the feet's), unless `terminate_on_fall=False`, and by a velocity beyond its
     bound.  Truncated after `max_episode_steps` control steps and where a contact problem has no
-    solution (the state then stays the last finite one).  `info["end"]` says which; of a time limit
-    it says nothing, whoever counts the steps.
+    solution (the state then stays the last finite one).  `info["end"]` says which; it is missing
+    where the time limit was reached.
 
     ## Arguments
     - `command`: a fixed speed [m/s]; drawn at each reset if None.

@@ -45,9 +45,9 @@ class PlanarQuadrupedEnv(PlanarWalker):
     """A four-legged robot of 12.7 kg trots in the plane at a commanded speed.
 
     ## Description
-    The report's four-legged robot: the trunk moves on two unactuated prismatic root joints (x, z)
-    and never pitches, unless `free_pitch=True` gives it a third, unactuated revolute one.  Each
-    leg has three actuated revolute joints (hip, knee, ankle) and a spherical foot of 23 mm.
+    The trunk moves on two unactuated prismatic root joints (x, z) and never pitches, unless
+    `free_pitch=True` gives it a third, unactuated revolute one.  Each leg has three actuated
+    revolute joints (hip, knee, ankle) and a spherical foot of 23 mm.
     Contact is hard, with Coulomb friction (coefficient 0.6), solved as an LCP and certified at
     every step.  Numbers: the Unitree Go1's (`envs/robots/planar_quadruped.py` says what is the
     robot's and what is derived).
@@ -122,8 +122,8 @@ class PlanarQuadrupedEnv(PlanarWalker):
     Terminated by a fall (trunk below 70 % of its standing height, pitched by more than 1 rad, or
     any contact but the feet's), unless `terminate_on_fall=False`, and by a velocity beyond its
     bound.  Truncated after `max_episode_steps` control steps and where a contact problem has no
-    solution (the state then stays the last finite one).  `info["end"]` says which; of a time limit
-    it says nothing, whoever counts the steps.
+    solution (the state then stays the last finite one).  `info["end"]` says which; it is missing
+    where the time limit was reached.
 
     ## Arguments
     - `command`: a fixed speed [m/s]; drawn at each reset if None.

@@ -1,4 +1,4 @@
-"""The report's humanoid in the sagittal plane: 2 unactuated prismatic root joints, 6 revolute.
+"""A humanoid in the sagittal plane: 2 unactuated prismatic root joints, 6 revolute.
 
 A man of 1.70 m and 70 kg.  The torso never pitches, so only its mass matters; but where a third
 root joint lets it, its mass distribution does (head, arms and trunk in Winter's table 4.1), and

@@ -1,4 +1,4 @@
-"""The report's four-legged robot: 2 unactuated prismatic root joints and 4 legs of 3 revolute.
+"""A four-legged robot: 2 unactuated prismatic root joints and 4 legs of 3 revolute.
 
 Numbers of the Unitree Go1 (google-deepmind/mujoco_menagerie, unitree_go1/go1.xml; joint ranges,
 trunk box and friction: unitreerobotics/unitree_ros, go1_description; rotors and gears: mujocolab/
