@@ -11,6 +11,7 @@ import json
 import re
 from collections import defaultdict
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -296,7 +297,7 @@ def _plot(path: Path, title: str, logs: Logs) -> None:
     figure.legend(
         *panels[0].get_legend_handles_labels(), loc="outside right upper", fontsize="small"
     )
-    figure.suptitle(title, fontsize="medium")
+    figure.suptitle(fill(title, 72), fontsize="medium")
     with written_whole(path) as draft:
         figure.savefig(draft, format="png", dpi=80)
 

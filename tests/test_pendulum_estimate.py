@@ -86,7 +86,7 @@ def test_a_level_chain_in_the_wall_is_foreseen_too() -> None:
 
 @pytest.mark.parametrize("name", [DOUBLE, CHAIN])
 def test_it_foresees_velocities_better_than_sensors_see_them(name: str) -> None:
-    """Foretold for the next observation, from noise of 0.9 rad/s: to a fifth of that."""
+    """Predicted for the next observation, from noise of 0.9 rad/s: to a fifth of that."""
     envs = make_batch(name, 32, observation_noise=1.0)
     state, clean = walk(envs, 80)
     nv = envs.task.model.nv

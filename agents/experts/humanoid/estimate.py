@@ -1,6 +1,6 @@
 """What the humanoid's expert makes of an observation: noise taken out, feet on the ground.
 
-Three things are known beside the observation.  The last call foretold it: both are blended by a
+Three things are known beside the observation.  The last call predicted it: both are blended by a
 Kalman filter's gains (`filter.py`).  Soles that carry are flat on the ground, or roll over an edge
 as planned: by the legs' angles that says better than the observation how high and how upright the
 pelvis is.  And they do not slide: a standing leg's joint velocities follow from the pelvis'.

@@ -29,9 +29,9 @@ class Memo:
     """What is carried from call to call, all numbers."""
 
     valid: float  # 1 if anything is
-    seen: Annotated[Floats, SEEN]  # the next observation, as foretold
+    seen: Annotated[Floats, SEEN]  # the next observation, as predicted
     noise: float  # of sensors: mean square over joints, in units of `filter.py`
-    delay: float  # of the motors, in control steps, as the foretold one has it
+    delay: float  # of the motors, in control steps, as the predicted one has it
     late: float  # sums: of changes that were asked for a call earlier, times what happened
     sure: float  # ... and their squares
     asked: Annotated[Floats, 2, NV]  # accelerations of the last call and the one before

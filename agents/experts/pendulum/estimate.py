@@ -1,6 +1,6 @@
 """What the pendulums' experts make of an observation: angles and velocities, with a memory.
 
-What the last call foretold, by the equations of motion, is put right by what is seen, with the
+What the last call predicted, by the equations of motion, is put right by what is seen, with the
 gains to which a Kalman filter of each hinge alone settles (Kalman, A new approach to linear
 filtering and prediction problems, J. Basic Engineering 82, 1960).  How noisy the sensors are is
 felt: without noise an angle changes by its velocity times the time between, whatever pushes.  So
@@ -47,7 +47,7 @@ class Filter(Common):
 
 
 # What is carried on: how many calls there were, the square of the noise's scale, then angles and
-# velocities as they were foretold and as they were seen
+# velocities as they were predicted and as they were seen
 HEAD = 2
 
 
@@ -84,14 +84,14 @@ def _scale(level: int) -> float:
 
 @inlined
 def blend(p: Filter, row: Floats, tail: Floats, q: Floats, v: Floats) -> None:
-    """Put what was foretold, if anything was, in what is seen.
+    """Put what was predicted, if anything was, in what is seen.
 
     Args:
         p: record with the fields of Filter.
         row: an observation, behind it what the last call carried on.
         tail: what this call carries on; what is seen is noted.
         q, v: angles and velocities as they are seen, then as they are estimated, shape (nv,);
-            angles by whole turns from what was foretold are the same.
+            angles by whole turns from what was predicted are the same.
     """
     n = q.shape[0]
     for j in range(n):
@@ -154,7 +154,7 @@ def foretell(w: WorldView, p: Filter, q: Floats, v: Floats) -> None:
 
 @inlined
 def carry(tail: Floats, q: Floats, v: Floats) -> None:
-    """Hand on what is foretold; where that has run away, the next call begins anew."""
+    """Hand on what is predicted; where that has run away, the next call begins anew."""
     n, sound = q.shape[0], True
     for j in range(n):
         tail[HEAD + j], tail[HEAD + n + j] = q[j], v[j]

@@ -5,7 +5,7 @@ these differ tells three things, from running sums alone:
 
 - whether torques act at once or one control step late.  A period's change of velocity is h a of the
   last call or of the one before: the share d of the latter is a regression on their difference.
-- how noisy velocities are seen.  With D the change that was not foretold, noise n of what is seen
+- how noisy velocities are seen.  With D the change that was not predicted, noise n of what is seen
   and w of what happens, var D = w^2 + 2 n^2, and from one period to the next cov D = -n^2.
 - with these the gain of the Kalman filter for them.
 
@@ -74,7 +74,7 @@ def level(g: Seen, old: Memo, o: Floats) -> None:
 def recall(
     w: StateView, g: Seen, o: Floats, flags: Floats, clock: Clock, old: Memo, new: Memo
 ) -> None:
-    """Blend the velocities in `w.v` with the foretold ones; `clock.delay`; new sums.
+    """Blend the velocities in `w.v` with the predicted ones; `clock.delay`; new sums.
 
     flags: of the feet, shape (LEGS,).
     """

@@ -176,7 +176,7 @@ class Memo:
     velocity: Annotated[Floats, NV]  # ... and as estimated
     asked: Annotated[Floats, 2, NV]  # accelerations of the last call and the one before
     swung: Annotated[Floats, 2, LEGS]  # 1 for a leg that did not stand then
-    missed: Annotated[Floats, NV]  # change of velocity that was not foretold
+    missed: Annotated[Floats, NV]  # change of velocity that was not predicted
     late: float  # sums: of changes that were asked for a call earlier, times what happened
     sure: float  # ... and their squares
     square: Annotated[Floats, GROUPS]  # of `missed`, squared,
