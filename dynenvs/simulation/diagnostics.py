@@ -17,7 +17,7 @@ class Stage(NamedTuple):
 
 
 class Stages(NamedTuple):
-    """The solver stages of contact, from the cheapest to the dearest (docs/contact.md).
+    """The solver stages of contact, from the cheapest to the dearest (docs/lab/contact.md).
 
     A problem is an island of bodies that touch, or all contacts of one robot.
     """
