@@ -7,12 +7,10 @@ its terms once; the fields `reward_NAME` of a world's record and of `info`, and 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dynenvs.envs.checks import got, known, number
 from dynenvs.envs.core.blocks import Block
@@ -134,33 +132,3 @@ def checked_weights(terms: Sequence[RewardTerm], changes: Any) -> dict[str, floa
         place = f"reward_weights[{name!r}]"
         weights[name] = number(weight, place, -WEIGHT_BOUND, WEIGHT_BOUND)
     return weights
-
-
-class InfoRows:
-    """Reads what `info` says of worlds; NumPy's ways from a record to numbers take thrice as long.
-
-    Args:
-        rows: one record a world, of 64-bit numbers and arrays, shape (count,); each call reads them
-            as they are then.
-    """
-
-    def __init__(self, rows: NDArray[Any]) -> None:
-        kind = rows.dtype
-        self.names: tuple[str, ...] = kind.names or ()
-        parts = {name: kind[name] for name in self.names}
-        self._scalars = [name for name, part in parts.items() if part.shape == ()]
-        self._arrays = [(name, rows[name]) for name, part in parts.items() if part.shape != ()]
-        letters = (
-            "dq"[part.kind == "i"] if part.shape == () else f"{part.itemsize}x"
-            for part in parts.values()
-        )
-        self._unpack = struct.Struct("=" + "".join(letters)).unpack_from
-        self._memory, self._size = rows.view(np.uint8).data, kind.itemsize
-
-    def of(self, i: int) -> dict[str, Any]:
-        """World i's, as Python's numbers, and arrays of the caller's own."""
-        numbers = self._unpack(self._memory, i * self._size)
-        info: dict[str, Any] = dict(zip(self._scalars, numbers, strict=True))
-        for name, array in self._arrays:
-            info[name] = array[i].copy()
-        return info

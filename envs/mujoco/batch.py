@@ -9,8 +9,8 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynenvs.envs.core.info import InfoRows
 from dynenvs.envs.core.limit import steps_until
-from dynenvs.envs.core.records import InfoRows
 from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.mujoco.bodies import new_bodies, read_bodies
 from dynenvs.envs.mujoco.look import MARK, Look

@@ -10,6 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from dynenvs.envs.core.info import Info, batched
 from dynenvs.envs.core.shell import Observation, checked_options
 from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.core.vector_shell import Flags, Floats, VectorShell
@@ -114,20 +115,15 @@ class MujocoVectorEnv(VectorShell):
         info["final_info"], info["_final_info"] = final, over.copy()
         return info
 
-    def _told(self, begun: Flags, stepped: Flags) -> dict[str, Any]:
+    def _told(self, begun: Flags, stepped: Flags) -> Info:
         """`info` of worlds that have begun an episode, and of those that have taken a step.
 
         As Gymnasium's vector environments have it: a mask `_key` beside each array.
         """
-        rows, present = self.batch.rows.copy(), begun | stepped
-        if not present.all():
-            rows[~present] = 0
-        info: dict[str, Any] = {}
-        for name in self.batch.info.names:
-            mask = present if name in self.batch.told_at_first else stepped
-            if mask is present or mask.any():
-                info[name], info[f"_{name}"] = rows[name], mask.copy()
-        return info
+        batch = self.batch
+        first = len(batch.told_at_first)
+        groups = (batch.told_at_first, begun | stepped), (batch.info.names[first:], stepped)
+        return batched(batch.rows.copy(), *groups)
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Everything that decides the future of all worlds, bit for bit; one entry a world."""
