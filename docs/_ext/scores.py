@@ -37,17 +37,18 @@ def scores(env_id: str, results: Path) -> str:
     words = """\
 ## Agents
 
-Scores between standing still (0) and the expert (1), means over 100 episodes by which no policy was
-chosen; [results](../results.md) has all figures and curves."""
+0 is standing still and 1 the expert, in 100 episodes by which no policy was chosen ([all figures,
+curves](../results.md))."""
     return "\n\n".join((words, ships(env_id, evaluation), on_record(short_name(env_id), standard)))
 
 
 def ships(env_id: str, evaluation: Path) -> str:
     """The policies of the package, from the evaluation of their files."""
     measured = json.loads(evaluation.read_text(encoding="utf-8"))
-    command = f"dynenvs evaluate {short_name(env_id)} --json results/{evaluation.name}"
+    words = f"dynenvs evaluate {short_name(env_id)}"
+    command = f"{words} --json results/{evaluation.name}"
     rows = [
-        f"What ships, as `{command}` measured it on {measured['machine']['date'][:10]}:",
+        f"What ships, by `{words}`, {measured['machine']['date'][:10]}:",
         "",
         "| agent | score | falls of 100 | what it is |",
         "| --- | ---: | ---: | --- |",

@@ -129,9 +129,8 @@ class HumanoidEnv(LeggedRobot):
     of loose objects their places and quaternions in the world, `objects`, shape (n, 7).
 
     ## Rewards
-    The sum of the terms in `info`, each bounded, at most 1; the expert, whose pelvis sways as a
-    walker's does, earns 0.5 to 0.8 a step, one that stands still while commanded to walk fast about
-    nothing.
+    The sum of the terms in `info`, each bounded, at most 1; the expert earns 0.5 to 0.8 a step,
+    since a walker's pelvis sways, and standing still under a fast command about nothing.
 
     - `reward_velocity` = 0.8 f, with f = exp(-(e / s)^2) exp(-(d / u)^2) exp(-(w / r)^2): e and d
       are the errors of the mean velocity over the step, forward and sideways in the pelvis'
