@@ -180,6 +180,7 @@ def test_collect_whose_parent_is_lost(place: Path) -> None:
     )
     parent = begin("-c", code)
     child = int(parent.stdout.readline())
+    wait_until(lambda: journal(place).exists() or not is_running(child), parent)
     kill(parent)
     deadline = time.monotonic() + PATIENCE
     while is_running(child):

@@ -84,3 +84,24 @@ def test_near_an_axis_a_correction_takes_its_time(integrator: str) -> None:
         assert abs(world.q[0] - last) < MOST_TURN + 5.1e-4 / LEVER
     assert -1e-3 * math.sin(world.q[0]) == pytest.approx(5e-4, abs=1e-8)
     np.testing.assert_allclose(world.v, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("start", [0.003, 0.005])
+@pytest.mark.parametrize("gap", [1e-5, 2e-5])
+def test_a_link_that_touches_near_its_axis_is_not_carried_back(start: float, gap: float) -> None:
+    """A tip on an upright arm meets the ground beside the top of its circle, where its lever ends.
+
+    Seen from the start it falls by nothing.  It was 1e-5 m deep, and a turn by as much as the
+    step's own lifted it out: the arm stood where it had been, against its motor, and had its speed.
+    """
+    builder = ModelBuilder(gravity=NOTHING, timestep=2e-3)
+    builder.half_space("ground", position=(0, 0, 0.08))
+    builder.body("arm", joint=revolute(axis=(0, 1, 0)), mass=1.0, inertia=(0.01,) * 3)
+    height = 0.1 + 0.1 * start**2 / 2 + gap
+    builder.sphere("tip", "arm", radius=0.02, position=(0, 0, height))
+    world = World(builder.build(), audit_every=1)
+    world.reset([start], [10.0])
+    world.step([5.0])
+    assert world.q[0] == pytest.approx(math.acos(0.1 / height), abs=5e-4)
+    told = world.diagnostics
+    assert told.gained == told.beyond == told.degraded == 0

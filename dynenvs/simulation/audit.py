@@ -32,7 +32,8 @@ from dynenvs.simulation.timestep import DONE
 
 BOUND = 1e-9  # of depths, of overruns and of openings [m, rad]
 CORRECTED = 1e-5  # depth that the last correction of a step may leave a share of [m]
-PARTS = 16, 64, 256  # into which a step beyond the bounds is cut
+PARTS = 2, 8, 32, 128, 512  # into which a step beyond the bounds is cut, until that explains it
+RUNS = 3  # of these that foretell what the whole step gains
 SLACK = 2.0  # times the gain that parts foretell: errors of higher order
 SHARE = 1e-6  # of the kinetic energy, beyond which a gain is counted
 ROUNDING = 1e-12  # of the energy, below which there is none
@@ -169,10 +170,12 @@ class Audit:
                 return False
             # Was there energy to explain (NaN: it is not known), and do these parts explain it?
             gains[parts], sound = end.gained, not whole.gained > share
-            if len(gains) > 1 and not sound:
-                limit, slope = _order(gains)
-                foretold = limit + SLACK * max(slope, 0.0) + _created(before, whole.end, given.dt)
-                sound = limit <= share and whole.gained <= foretold + share
+            if len(gains) >= RUNS and not sound:
+                runs = list(gains.items())
+                limit, foretold = _foretell(runs[-RUNS:], 0.0), _foretell(runs[:RUNS], 1.0)
+                most = limit + SLACK * max(foretold - limit, 0.0)
+                most += _created(before, whole.end, given.dt)
+                sound = limit <= share and whole.gained <= most + share
             if sound and not end.strays:
                 return True
         return False
@@ -210,25 +213,27 @@ def _row_for(model: Model, state: NDArray[Any]) -> Bytes:
     return row
 
 
-def _order(gains: dict[int, float]) -> tuple[float, float]:
-    """What a rule of first order gains in n parts is limit + slope / n + ... [J]: limit and slope.
+def _foretell(runs: list[tuple[int, float]], length: float) -> float:
+    """What a step gains in parts of this share of its length; at 0 the limit (Richardson's) [J].
 
-    The limit is Richardson's: of three runs it knows 1 / n^2, too, which a tree that turns by half
-    a radian in a step has much of.
+    A rule of first order gains a + b / n + c / n^2 + ... in n parts: Lagrange's polynomial of 1/n.
+    c is large where a motor gives a light link some radians a second within the step.
 
-    gains: by numbers of parts, two or more, what they gained [J]
+    runs: numbers of parts, and what they gained [J]
     """
-    limit = 0.0
-    for n, gained in gains.items():
-        others = (m for m in gains if m != n)
-        limit += gained * math.prod(n / (n - m) for m in others)
-    (m, some), (n, less) = list(gains.items())[-2:]
-    return limit, (some - less) / (1.0 / m - 1.0 / n)
+    total = 0.0
+    for n, gained in runs:
+        others = (m for m, _ in runs if m != n)
+        total += gained * math.prod((length - 1.0 / m) / (1.0 / n - 1.0 / m) for m in others)
+    return total
 
 
 def _created(start: Moment, end: Moment, dt: float) -> float:
-    """Energy that velocity products of a step's start may create [J] (docs/theory.md)."""
-    turn = dt * max(start.spin, end.spin)
+    """Energy that velocity products of a step's start may create [J] (docs/theory.md).
+
+    They go with the turn of bodies in each other, which is up to twice that of the fastest.
+    """
+    turn = 2.0 * dt * max(start.spin, end.spin)
     return turn * turn * max(start.kinetic, end.kinetic)
 
 

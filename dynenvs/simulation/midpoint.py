@@ -10,6 +10,10 @@
 that energy is lost or gained neither in rotation nor in swinging.  What a body that floats alone
 keeps, it keeps to rounding (`dynamics.loose`).  Damping acts on the mean velocity.
 
+The mean is first that with the free velocity.  Where contacts and stops leave another one, h is
+found anew for it (`center_again`), and they answer once more: a motor that presses an arm against
+its stop would throw outwards what slides on the arm, as if it turned.
+
 Seen from the middles, a step leads from one middle to the next with one velocity, v+: q+ is half
 way between.  So the contact problem is the one of Euler's rule, from `qm` over a whole step: where
 parts may not be inside one another are the middles.  During a step the state holds `qm`.
@@ -35,10 +39,11 @@ from dynenvs.kinematics.poses import copy_poses, update_inertias, update_poses, 
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
 from dynenvs.memory.layout import Floats, WorkView, WorldView, damped_time
 from dynenvs.memory.records import ALONE, BASE, STOPS, SWING
-from dynenvs.simulation.centered import add_up, center_velocity
+from dynenvs.simulation.centered import PRECISE, add_up, center_velocity, push_at
 
-HALFWAY = ARRIVED = 0
+HALFWAY = ARRIVED = CENTERED = 0
 SINGULAR = LOST = 1
+MOVED = 2
 SOON = 0.01  # share of a step that a joint's way to its stop takes at least
 
 
@@ -85,6 +90,38 @@ def go_halfway(w: WorldView, tau: Floats, dt: float) -> int:
     if w.header[0].nspins > 0 and not spin_through(w, w.v_next, dt):
         return SINGULAR
     return HALFWAY
+
+
+@unit("midpoint", seconds=4)
+def center_again(w: WorldView, tau: Floats, dt: float) -> int:
+    """The free velocity with products of the mean that contacts and stops have left.
+
+    Returns CENTERED where that is about the one they had answered, and it stays; MOVED where they
+    have to answer anew; or SINGULAR.
+    """
+    nv, mean, answered = w.header[0].nv, w.trial[0], w.trial[1]
+    # What they have stopped is too little for products to change
+    stopped, fastest = 0.0, 0.0
+    for j in range(nv):
+        answered[j] = w.v_free[j]
+        mean[j] = 0.5 * (w.v[j] + w.v_new[j])
+        stopped = max(stopped, abs(w.v_new[j] - w.v_free[j]))
+        fastest = max(fastest, abs(w.v_free[j]))
+    if stopped <= PRECISE * fastest:
+        return CENTERED
+    if not push_at(w, w.forces if w.header[0].nservos > 0 else tau, dt, mean):
+        return SINGULAR
+    if w.header[0].nspins > 0 and not spin_through(w, mean, dt):
+        return SINGULAR
+    # As near as the free velocity's own mean is found
+    change = 0.0
+    for j in range(nv):
+        change = max(change, abs(w.v_free[j] - answered[j]))
+    if change > PRECISE * fastest:
+        return MOVED
+    for j in range(nv):
+        w.v_free[j] = answered[j]
+    return CENTERED
 
 
 @inlined

@@ -128,12 +128,12 @@ def part_of(w: WorkView, left: float, dt: float) -> float:
 
 @inlined
 def push_time(w: WorkView, part: float, left: float) -> float:
-    """How far velocities go in a part by Euler's rule, of a step of which so much is left [s].
+    """How far velocities go in a part, of a step of which so much is left [s].
 
-    A part's velocity is that of its middle, but for the first and the last one.
+    By Euler's rule a part's velocity is that of its middle, but for the first and the last one.
     """
     answer = w.answer[0]
-    if answer.pace == 0.0:
+    if answer.pace == 0.0 or w.header[0].integrator != EULER:
         return part
     if answer.lead == 0.0:
         return 0.0
@@ -179,7 +179,7 @@ def is_settled(w: WorldView, time: float) -> bool:
 
     Keeps it for `push_whirling`.  time: of velocities in the part [s]
     """
-    if w.answer[0].pace == 0.0 or time == 0.0 or w.header[0].integrator != EULER:
+    if w.answer[0].pace == 0.0 or time == 0.0:
         return True
     left, change, fastest = w.trial[1], 0.0, 0.0
     for j in range(w.header[0].nv):
