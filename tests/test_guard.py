@@ -30,6 +30,13 @@ def test_a_worlds_model_stays(make: Callable[[Any], Any]) -> None:
         world.model = ball().model
 
 
+@pytest.mark.parametrize("name", ["at_rest", "actuated", "packed", "dofs", "bodies"])
+def test_what_kernels_read_of_a_model_stays(name: str) -> None:
+    """`at_rest` could be written: a new world began with those bytes, and never returned."""
+    with pytest.raises(ValueError, match="read-only"):
+        getattr(ball().model, name)[:] = 7
+
+
 @pytest.mark.parametrize("name", ["count", "threads", "model"])
 def test_a_batch_keeps_its_size(name: str) -> None:
     for worlds in (Worlds(ball().model, 32, threads=2), environment().worlds):

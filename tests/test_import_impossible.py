@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -95,6 +96,22 @@ def test_a_folder_in_place_of_a_mesh(suffix: str, tmp_path: Path) -> None:
     (tmp_path / f"robot.{suffix}").write_text(text)
     with pytest.raises(ModelError, match=re.escape("x.stl' is a folder: name a file in it")):
         dynenvs.load(tmp_path / f"robot.{suffix}")
+
+
+@pytest.mark.parametrize("named", ["mesh", "include"])
+def test_a_pipe_in_place_of_a_file(named: str, tmp_path: Path) -> None:
+    """Archives may hold one; it was waited for for ever."""
+    if not hasattr(os, "mkfifo"):
+        pytest.skip("no pipes with names on this system")
+    os.mkfifo(tmp_path / "hand.stl")
+    (tmp_path / "noise.stl").symlink_to("/dev/zero")
+    for name in ("hand.stl", "noise.stl"):
+        mesh = f'<asset><mesh name="hand" file="{name}"/></asset><worldbody><body>'
+        mesh += '<joint/><geom type="mesh" mesh="hand"/></body></worldbody>'
+        text = mesh if named == "mesh" else f'<include file="{name}"/>'
+        (tmp_path / "robot.xml").write_text(f"<mujoco>{text}</mujoco>")
+        with pytest.raises(ModelError, match=f"'{name}' is a pipe or a device: name a file"):
+            dynenvs.load(tmp_path / "robot.xml")
 
 
 def test_a_visual_that_is_flat() -> None:

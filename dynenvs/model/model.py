@@ -234,6 +234,8 @@ class Model(KnowsMujoco):
         self.stiffness = self.dofs["stiffness"]
         self.state_dtype = self._state_dtype()
         self.at_rest = self._state_at_rest()
+        # Each world begins with these bytes, and kernels believe the counts in them
+        self.actuated.flags.writeable = self.at_rest.flags.writeable = False
         self._workspace_bytes = int(h.workspace_bytes)
 
     @property

@@ -13,7 +13,7 @@ from html import unescape
 from pathlib import Path
 from typing import NamedTuple
 
-from dynenvs.model.importing.impossible import refuse_many
+from dynenvs.model.importing.impossible import refuse_endless, refuse_many
 
 MOST_COPIES = 20_000  # of anything that one number, or numbers within each other, ask for
 MOST_CELLS = 100_000_000  # of a height field or a texture
@@ -83,6 +83,7 @@ def _look_at(
             outer.append(outer[-1] * max(_product(tag.given.get("count", "1")), 1.0))
         if tag.name in ("include", "model") and tag.given.get("file"):
             file = folder / tag.given["file"]
+            refuse_endless(file)
             if "\0" not in tag.given["file"] and file.is_file():
                 content = file.read_text(encoding="utf-8", errors="replace")
                 here = _Within(content, tag.name == "model")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -29,6 +30,7 @@ URDF = {  # of links and joints: their elements, the attributes of these, and th
     "dynamics": {"damping": NOT_NEGATIVE, "friction": NOT_NEGATIVE},
     "mimic": {"multiplier": MAY_HAVE, "offset": MAY_HAVE},
 }
+FILES = "meshes", "hfields", "textures", "skins"  # of a spec: what it reads from files
 AUTO = 2  # mjtLimited: limited where there is a range
 RANGES = (  # of a spec: its parts, what they are called, a range of theirs, and whether it counts
     ("joints", "joint", "range", "limited"),
@@ -120,15 +122,25 @@ def numbers(text: str) -> Iterator[float]:
             continue
 
 
+def refuse_endless(path: Path) -> None:
+    """Make sure that something to be read is no pipe and no device: MuJoCo would wait for ever."""
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise ValueError(f"{path.name!r} is a pipe or a device: name a file")
+
+
 def refuse_impossible_spec(spec: Any) -> None:
     """Look at a parsed file, URDF or MJCF, before it is compiled.
 
     spec: mujoco.MjSpec
 
     Raises:
-        ValueError: a mass or a moment of inertia is negative or no number, or the ends of a range
-            are in the wrong order.
+        ValueError: a mass or a moment of inertia is negative or no number, the ends of a range are
+            in the wrong order, or a file that it names is a pipe or a device.
     """
+    for parts in FILES:
+        for part in getattr(spec, parts):
+            for folder in ("", spec.meshdir, spec.texturedir):
+                refuse_endless(Path(spec.modelfiledir, folder, part.file))
     for body in spec.bodies:
         if not body.explicitinertial:
             continue
