@@ -16,7 +16,7 @@ from dynenvs.memory.layout import Bytes, WorldView
 from dynenvs.model.hulls import prism
 from dynenvs.model.model import Model
 from dynenvs.simulation import audit
-from dynenvs.simulation.audit import Audit, Given, Moment, _foretell
+from dynenvs.simulation.audit import Audit, Given, Moment, _predict
 
 CUBE = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
 
@@ -386,28 +386,28 @@ def test_batches_go_on_with_audits_where_one_world_fails() -> None:
         Worlds(worlds.model, 2, audit_every=1.5)  # type: ignore[arg-type]
 
 
-def test_the_foretell_of_what_parts_gain() -> None:
+def test_the_predict_of_what_parts_gain() -> None:
     """A rule of first order has a second one, too: three runs see through it, a limit stays."""
 
     def gains(a: float, *parts: int) -> list[tuple[int, float]]:
         return [(n, a + 9.41 / n - 42.0 / n**2) for n in parts]
 
     for a in (0.0, 1e-3):
-        assert _foretell(gains(a, 16, 64, 256), 0.0) == pytest.approx(a, abs=1e-12)
-        assert _foretell(gains(a, 2, 8, 32), 1.0) == pytest.approx(a + 9.41 - 42.0, abs=1e-10)
+        assert _predict(gains(a, 16, 64, 256), 0.0) == pytest.approx(a, abs=1e-12)
+        assert _predict(gains(a, 2, 8, 32), 1.0) == pytest.approx(a + 9.41 - 42.0, abs=1e-10)
     # UR5's arm, that turned by half a radian in a step, of 352 J
-    assert abs(_foretell([(16, 0.5714), (64, 0.1474), (256, 0.03712)], 0.0)) < 1e-6 * 352
+    assert abs(_predict([(16, 0.5714), (64, 0.1474), (256, 0.03712)], 0.0)) < 1e-6 * 352
     # The same, whose motors turned a light link faster by 9 rad/s within a step, of 8.8 J
     runs = [(2, 0.148), (8, 0.0227), (32, 0.0048)]
-    assert abs(_foretell(runs, 0.0)) < 1e-4
-    assert _foretell(runs, 1.0) == pytest.approx(0.449, rel=0.01)
+    assert abs(_predict(runs, 0.0)) < 1e-4
+    assert _predict(runs, 1.0) == pytest.approx(0.449, rel=0.01)
 
 
 @pytest.mark.parametrize("seed", [3, 105])
 def test_motors_that_turn_light_links_fast_are_coarse(seed: int) -> None:
     """A chain whose last link gets 200 rad/s and more in a step: no fault but the rule's.
 
-    Its gain goes with the square of the step, too, which two runs of small parts do not foretell.
+    Its gain goes with the square of the step, too, which two runs of small parts do not predict.
     """
     rng = np.random.default_rng(seed)
     builder = ModelBuilder(gravity=(0, 0, 0), timestep=0.002)

@@ -33,8 +33,8 @@ from dynenvs.simulation.timestep import DONE
 BOUND = 1e-9  # of depths, of overruns and of openings [m, rad]
 CORRECTED = 1e-5  # depth that the last correction of a step may leave a share of [m]
 PARTS = 2, 8, 32, 128, 512  # into which a step beyond the bounds is cut, until that explains it
-RUNS = 3  # of these that foretell what the whole step gains
-SLACK = 2.0  # times the gain that parts foretell: errors of higher order
+RUNS = 3  # of these that predict what the whole step gains
+SLACK = 2.0  # times the gain that parts predict: errors of higher order
 SHARE = 1e-6  # of the kinetic energy, beyond which a gain is counted
 ROUNDING = 1e-12  # of the energy, below which there is none
 
@@ -172,8 +172,8 @@ class Audit:
             gains[parts], sound = end.gained, not whole.gained > share
             if len(gains) >= RUNS and not sound:
                 runs = list(gains.items())
-                limit, foretold = _foretell(runs[-RUNS:], 0.0), _foretell(runs[:RUNS], 1.0)
-                most = limit + SLACK * max(foretold - limit, 0.0)
+                limit, predicted = _predict(runs[-RUNS:], 0.0), _predict(runs[:RUNS], 1.0)
+                most = limit + SLACK * max(predicted - limit, 0.0)
                 most += _created(before, whole.end, given.dt)
                 sound = limit <= share and whole.gained <= most + share
             if sound and not end.strays:
@@ -213,7 +213,7 @@ def _row_for(model: Model, state: NDArray[Any]) -> Bytes:
     return row
 
 
-def _foretell(runs: list[tuple[int, float]], length: float) -> float:
+def _predict(runs: list[tuple[int, float]], length: float) -> float:
     """What a step gains in parts of this share of its length; at 0 the limit (Richardson's) [J].
 
     A rule of first order gains a + b / n + c / n^2 + ... in n parts: Lagrange's polynomial of 1/n.
