@@ -113,3 +113,11 @@ def test_read_late_it_says_what_it_would_have_said_at_once(name: str) -> None:
             for key in was:
                 np.testing.assert_array_equal(was[key], now[key], strict=True)
         env.close()
+
+
+@pytest.mark.parametrize("name", ["DoublePendulum-v0", "MujocoHopper-v5"])
+def test_one_worlds_is_a_plain_dict(name: str) -> None:
+    """Minari's `DataCollector(record_infos=True)` maps over it with jax, which knows no other."""
+    env = gym.make(f"dynenvs/{name}")
+    assert type(env.reset(seed=0)[1]) is dict
+    assert type(env.step(env.action_space.sample())[4]) is dict

@@ -1,6 +1,6 @@
-"""What `info` says: written down with each step, made into a dict when it is first read.
+"""What `info` says: a dict of one world, and of a batch one that is made when it is first read.
 
-Most training loops never look at it, and to make it takes as long as a third of a pendulum's step.
+Most training loops never look at a batch's.
 """
 
 from __future__ import annotations
@@ -106,12 +106,12 @@ class InfoRows:
         self._unpack = struct.Struct("=" + "".join(letters)).unpack
         self._memory, self._size = rows.view(np.uint8).data, kind.itemsize
 
-    def of(self, i: int) -> Info:
-        """World i's as they are now: Python's numbers, and arrays of the caller's own."""
-        record = self._memory[i * self._size : (i + 1) * self._size].tobytes()
-        return Info.later(partial(self._read, record))
+    def of(self, i: int) -> dict[str, Any]:
+        """World i's as they are now: Python's numbers, and arrays of the caller's own.
 
-    def _read(self, record: bytes) -> dict[str, Any]:
+        A plain dict: to the trees of jax, by which Minari records, one of another class is a leaf.
+        """
+        record = self._memory[i * self._size : (i + 1) * self._size].tobytes()
         info: dict[str, Any] = dict(zip(self._scalars, self._unpack(record), strict=True))
         for name, kind, shape, place in self._arrays:
             info[name] = np.ndarray(shape, kind, record, place).copy()

@@ -359,7 +359,7 @@ class Worlds(GuardedBatch):
         found: NDArray[Any] = self.last_observations[i].astype(self._kind)
         return found
 
-    def info(self) -> Info:
+    def info(self) -> dict[str, Any]:
         """What `info` says of the first world."""
         info = self._reader.of(0)
         word = _WORDS[self.ends.item(0)]
