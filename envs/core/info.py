@@ -1,83 +1,15 @@
-"""What `info` says: a dict of one world, and of a batch one that is made when it is first read.
-
-Most training loops never look at a batch's.
-"""
+"""What `info` says of worlds: plain dicts, as libraries that map over them know no others."""
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Flags = NDArray[np.bool_]
-
-
-_UNREAD: Any = object()  # the one key until then: what looks past the methods finds no empty dict
-
-
-class Info(dict[str, Any]):
-    """A dict whose entries may come later: when one of them, or their number, is asked for.
-
-    What is set beside them stays: `info["episode"] = ...` reads nothing.  Copies and pickles are
-    plain dicts.
-    """
-
-    __slots__ = ("_read",)
-    _read: Callable[[], dict[str, Any]] | None
-
-    def __init__(self, *entries: Any, **named: Any) -> None:
-        self._read = None
-        super().__init__(*entries, **named)
-
-    @classmethod
-    def later(cls, read: Callable[[], dict[str, Any]]) -> Info:
-        """One whose entries `read` gives; it is called once at most, at any later time."""
-        info = cls.__new__(cls)
-        dict.__setitem__(info, _UNREAD, None)
-        info._read = read
-        return info
-
-    def _fill(self) -> None:
-        read, self._read = self._read, None
-        if read is not None:
-            beside = dict(dict.items(self))
-            del beside[_UNREAD]
-            dict.clear(self)
-            dict.update(self, read())
-            dict.update(self, beside)
-
-    def __eq__(self, other: object) -> bool:
-        self._fill()
-        if isinstance(other, Info):
-            other._fill()
-        return dict.__eq__(self, other)
-
-    def __ne__(self, other: object) -> bool:
-        return not self == other
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return dict, (dict(self),)
-
-
-def _filled(method: Any) -> Any:
-    @wraps(method)
-    def filled(self: Info, *given: Any, **named: Any) -> Any:
-        self._fill()
-        return method(self, *given, **named)
-
-    return filled
-
-
-for _name in (
-    *("__getitem__", "__delitem__", "__iter__", "__reversed__", "__len__", "__contains__"),
-    *("__repr__", "__or__", "__ror__", "get", "keys", "values", "items", "copy", "setdefault"),
-    *("pop", "popitem", "clear"),
-):
-    setattr(Info, _name, _filled(getattr(dict, _name)))
 
 
 class InfoRows:
@@ -107,18 +39,15 @@ class InfoRows:
         self._memory, self._size = rows.view(np.uint8).data, kind.itemsize
 
     def of(self, i: int) -> dict[str, Any]:
-        """World i's as they are now: Python's numbers, and arrays of the caller's own.
-
-        A plain dict: to the trees of jax, by which Minari records, one of another class is a leaf.
-        """
-        record = self._memory[i * self._size : (i + 1) * self._size].tobytes()
+        """World i's as they are now: Python's numbers, and arrays of the caller's own."""
+        record = bytearray(self._memory[i * self._size : (i + 1) * self._size])
         info: dict[str, Any] = dict(zip(self._scalars, self._unpack(record), strict=True))
         for name, kind, shape, place in self._arrays:
-            info[name] = np.ndarray(shape, kind, record, place).copy()
+            info[name] = np.ndarray(shape, kind, record, place)
         return info
 
 
-def batched(rows: NDArray[Any], *groups: tuple[Sequence[str], Flags | None]) -> Info:
+def batched(rows: NDArray[Any], *groups: tuple[Sequence[str], Flags | None]) -> dict[str, Any]:
     """What `info` says of many worlds, in Gymnasium's form: arrays, and masks `_key`.
 
     Args:
@@ -126,13 +55,6 @@ def batched(rows: NDArray[Any], *groups: tuple[Sequence[str], Flags | None]) -> 
         groups: names, and of whom they say something, shape (count,); of all worlds if None.
             The first group's mask holds the others'; names of nobody are left out.
     """
-    own = [(names, None if mask is None else mask.copy()) for names, mask in groups]
-    return Info.later(partial(_read_batch, rows, own))
-
-
-def _read_batch(
-    rows: NDArray[Any], groups: list[tuple[Sequence[str], Flags | None]]
-) -> dict[str, Any]:
     present = groups[0][1]
     if present is not None:
         rows.view(np.uint8).reshape(len(rows), -1)[~present] = 0

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.envs.checks import check_records, real_numbers
 from dynenvs.envs.core.codes import BEGIN, END_WORDS, OBSERVE, RUNNING, TIME_LIMIT
-from dynenvs.envs.core.info import Info, InfoRows, batched
+from dynenvs.envs.core.info import InfoRows, batched
 from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.core.table import new_table, point
 from dynenvs.envs.core.task import Task
@@ -33,6 +33,7 @@ from dynenvs.simulation.room import with_room
 from dynenvs.simulation.threads import Repeated, share
 
 Flags = NDArray[np.bool_]
+Info = dict[str, Any]
 
 # Ends of which `info["end"]` says the word: all but the time limit.  That may be counted by
 # Gymnasium's TimeLimit wrapper around the environment, which says nothing in `info`; so that all

@@ -10,7 +10,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
-from dynenvs.envs.core.info import Info, batched
+from dynenvs.envs.core.info import batched
 from dynenvs.envs.core.shell import Observation, checked_options
 from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.core.vector_shell import Flags, Floats, VectorShell
@@ -115,7 +115,7 @@ class MujocoVectorEnv(VectorShell):
         info["final_info"], info["_final_info"] = final, over.copy()
         return info
 
-    def _told(self, begun: Flags, stepped: Flags) -> Info:
+    def _told(self, begun: Flags, stepped: Flags) -> dict[str, Any]:
         """`info` of worlds that have begun an episode, and of those that have taken a step.
 
         As Gymnasium's vector environments have it: a mask `_key` beside each array.
