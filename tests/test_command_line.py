@@ -52,6 +52,17 @@ def test_what_cannot_be_printed_is_printed_nearly(monkeypatch: pytest.MonkeyPatc
     assert b"| environment" in sys.stdout.buffer.getvalue()  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize("agent", ["nobody.zip", "exprt"])
+def test_who_is_not_there_is_missed_at_once(
+    agent: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before a hundred episodes of those who stand and of the expert are run."""
+    monkeypatch.delattr("dynenvs.agents.evaluation.evaluate.evaluate")
+    words = "evaluate", "quadruped", "--agent", "random", "--agent", agent
+    assert run(monkeypatch, *words) == 2
+    assert repr(agent) in capsys.readouterr().err
+
+
 def test_messages_do_not_steer_the_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -42,16 +42,8 @@ def actor(what: str, env: Any, env_id: str) -> Policy | None:
         return reference_controller(env)
     if what == "standing" and not without:
         return StandingController(env)
-    path = policy_file(env_id, what)
-    if path is None:
-        if what.endswith((".zip", SUFFIX)):
-            raise FileNotFoundError(f"there is no file {what!r}")
-        known = ("random",) if without else (*NAMES, *shipped(env_id))
-        lacks = f"{short_name(env_id)} has no agent" if without else "unknown agent"
-        raise ValueError(
-            f"{lacks} {what!r}; choose from: {', '.join(known)}, or a file (zip, "
-            f"safetensors){did_you_mean(what, known)}"
-        )
+    path = checked_agent(what, env_id)
+    assert path is not None
     from dynenvs.agents.policy_file import load_model
 
     model: Any = load_model(path, env_id, task=env.task)
@@ -89,6 +81,26 @@ def policy_file(env_id: str, what: str) -> Path | None:
     if what in NAMES:
         return None
     return next(filter(Path.is_file, (shipped_file(env_id, what), Path(what))), None)
+
+
+def checked_agent(what: str, env_id: str) -> Path | None:
+    """Whose name that is, before anything is made or run: its file, or None if it needs none.
+
+    Raises:
+        ValueError: no such agent.
+        FileNotFoundError: no such file.
+    """
+    known = ("random",) if env_id in MUJOCO else (*NAMES, *shipped(env_id))
+    path = policy_file(env_id, what)
+    if path is not None or what in known:
+        return path
+    if what.endswith((".zip", SUFFIX)):
+        raise FileNotFoundError(f"there is no file {what!r}")
+    lacks = f"{short_name(env_id)} has no agent" if env_id in MUJOCO else "unknown agent"
+    raise ValueError(
+        f"{lacks} {what!r}; choose from: {', '.join(known)}, or a file (zip, "
+        f"safetensors){did_you_mean(what, known)}"
+    )
 
 
 def digest(file: Path) -> str:

@@ -51,7 +51,7 @@ def evaluate(
     """
     env_id = environment_id(env)
     from dynenvs.agents.evaluation import evaluate as measure
-    from dynenvs.agents.evaluation.actors import NAMES
+    from dynenvs.agents.evaluation.actors import NAMES, checked_agent
     from dynenvs.agents.evaluation.demo import play, writable
     from dynenvs.agents.files import check_writable, write_json
 
@@ -59,6 +59,8 @@ def evaluate(
     file = None if video is None else writable(video)
     if json is not None:
         check_writable(json)
+    for name in agent or ():
+        checked_agent(name, env_id)
     console = open_console()
     ends = measure.reference_agents(env_id, **chosen)
     acting = [name for name in NAMES if name == "random" or name in ends]
