@@ -30,9 +30,12 @@ class BuildWithCore(build_py):
         if self.editable_mode or WITHOUT:
             return
         root = Path(self.build_lib).absolute()
+        # By its PYTHONPATH pip leads to what the build requires
+        places = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
+        here = {"PYTHONPATH": os.pathsep.join(places), "DYNENVS_CACHE_DIR": str(root.parent)}
         subprocess.run(
             [sys.executable, "-B", "-m", "dynenvs.jit.build"],  # nothing else beside the modules
-            env={**os.environ, "PYTHONPATH": str(root), "DYNENVS_CACHE_DIR": str(root.parent)},
+            env={**os.environ, **here},
             check=True,
         )
 
