@@ -144,7 +144,6 @@ class QuadrupedEnv(LeggedRobot):
     - `reward_ease` = 0.1 f (1 - mean square of the action)
     - `reward_posture` = 0.1 f exp(-(relative error of the height / 0.15)^2)
       exp(-(sine of the tilt / 0.2)^2)
-
     - `reward_rhythm` = 0 f (1 - |sin 2 pi phase| times the share of the load on feet that are due
       to swing), and 0 where no foot carries
     - `reward_slip` = 0 f exp(-(v / 0.1 m/s)^2), v the greatest speed over the ground of a foot's
