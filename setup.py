@@ -33,11 +33,11 @@ class BuildWithCore(build_py):
         # By its PYTHONPATH pip leads to what the build requires
         places = [str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
         here = {"PYTHONPATH": os.pathsep.join(places), "DYNENVS_CACHE_DIR": str(root.parent)}
-        subprocess.run(
-            [sys.executable, "-B", "-m", "dynenvs.jit.build"],  # nothing else beside the modules
-            env={**os.environ, **here},
-            check=True,
-        )
+        # -B: nothing else beside the modules; -P: not the checkout's, in whose folder this runs
+        words = [sys.executable, "-B", "-P", "-m", "dynenvs.jit.build"]
+        subprocess.run(words, env={**os.environ, **here}, check=True)
+        if not (root / "dynenvs" / "lib" / "dynenvs.sha256").is_file():
+            raise SystemExit(f"the core is not where the wheel's modules are: {root}")
 
 
 class WheelOfPlatform(bdist_wheel):
