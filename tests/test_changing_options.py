@@ -77,6 +77,7 @@ def test_rewards_and_what_the_shell_says_follow() -> None:
         (QUADRUPED, {}, {"action_noise": 0.1}, "made without"),
         (PENDULUM, {"action_noise": 0.1}, {"observation_noise": 1.0}, "observed otherwise"),
         (PENDULUM, {}, {"max_episode_steps": 7}, "max_episode_steps"),
+        (QUADRUPED, {}, {"gait_frequency": (1.0, 0.3)}, "gait_frequency"),
         (QUADRUPED, {}, {"forward_range": (0.0, 2.9)}, "observed otherwise"),
         (QUADRUPED, {}, {"push_impulse": -1.0}, "push_impulse must be"),
     ],

@@ -159,7 +159,7 @@ def report(env: DynEnv, env_id: str, episode: Episode) -> Table:
     table.add_row("return", f"{episode.rewards.sum():.1f} in {episode.steps} steps")
     with suppress(ZeroDivisionError):
         rate = episode.steps / episode.simulating
-        table.add_row("steps per second", f"{rate:,.0f} ({rate * env.dt:.0f} s a second)")
+        table.add_row("steps per second, median", f"{rate:,.0f} ({rate * env.dt:.0f} s a second)")
     return table
 
 

@@ -17,7 +17,8 @@ from dynenvs.envs.core.disturbance_options import tell_clean
 from dynenvs.envs.core.starts import HEAD
 from dynenvs.envs.core.task import Task
 
-CLOCK = ("timestep", "frame_skip", "max_episode_steps")  # fields of the task's constants
+# Fields of the task's that its observers count on
+CLOCK = ("timestep", "frame_skip", "max_episode_steps", "gait_frequency")
 IN_PLACE = ("options", "disturbance")  # arrays that kernels have the addresses of
 SPACES = ("observation_space", "observation_blocks", "observation_slices", "action_space")
 KEPT = ("model", "start_rows", "packed_disturbance", "tells_clean", *IN_PLACE, *SPACES)
@@ -59,7 +60,7 @@ def change_options(task: Task, options: dict[str, Any]) -> None:
 
 def _other_shape(task: Task, other: Task) -> str:
     """In what two tasks differ that their worlds were made for; "" if in nothing."""
-    if any(getattr(task, name) != getattr(other, name) for name in CLOCK):
+    if any(getattr(task, name, None) != getattr(other, name, None) for name in CLOCK):
         return f"worlds keep their {', '.join(CLOCK)}"
     if not np.array_equal(task.model.packed, other.model.packed) or any(
         not np.array_equal(own, new)

@@ -154,6 +154,7 @@ class AnyLeggedTask(QuadrupedTask):
     friction: float = FRICTION
     sideways_range: tuple[float, float] | None = None  # type: ignore[assignment]
     turning_range: tuple[float, float] | None = None  # type: ignore[assignment]
+    gait_frequency: tuple[float, float] | None = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         self._robot = robot_of(self.source)
@@ -162,7 +163,8 @@ class AnyLeggedTask(QuadrupedTask):
         self.pose = self._pose()
         self.scale = leg_reach(self._robot, self.feet) / REACH
         speed = math.sqrt(self.scale)
-        self.gait = (GAIT[0] / speed, GAIT[1] / self.scale)
+        if self.gait_frequency is None:
+            self.gait_frequency = (GAIT[0] / speed, GAIT[1] / self.scale)
         factors = (speed, speed, 1.0 / speed)
         for name, span, factor in zip(SPEEDS, SPEED_RANGES, factors, strict=True):
             if getattr(self, f"{name}_range") is None and not (
@@ -291,6 +293,7 @@ class AnyLeggedEnv(LeggedRobot):
     - `forward_range` = (0, 1), `sideways_range` = (-0.4, 0.4) [m/s], `turning_range` = (-0.8, 0.8)
       [rad/s], for legs as long as the Go1's; for others these speeds grow with the square root of
       their length, as the gait's period does (Froude's law).
+    - `gait_frequency` = (1.5, 0.3): the same for the Go1's legs [Hz, Hz s/m].
     - the others as in `QuadrupedEnv`, without `self_collision`; `payload_range` and `com_offset`
       are of the heaviest body.
 

@@ -38,6 +38,7 @@ MOST_PUSH = 200.0  # [N s]
 SPEEDS = ("forward", "sideways", "turning")
 COMMAND = f"command ({', '.join(SPEEDS)})"
 SCAN_SPACING = 0.06  # [m]
+FREQUENCIES = (0.3, 10.0)  # of the gait clock [Hz]
 LONGEST = 1e6  # between drawn commands or pushes [s]
 
 
@@ -58,6 +59,7 @@ class LeggedTask(Task):
             at each reset; its inertia grows with its mass.
         com_offset: bound of the shift of that body's centre of mass along each of its axes [m], or
             one bound an axis, drawn at each reset.
+        gait_frequency: of the gait clock: at speed zero [Hz] and its growth with speed [Hz s/m].
         cone: of friction, "pyramid" or "exact"; a reset's option of that name lets worlds have
             their own from then on.
         directions: of the friction pyramids: 4, 6 or 8; the same.
@@ -79,7 +81,6 @@ class LeggedTask(Task):
     Attributes:
         pose: joint angles, standing [rad], shape (nu,).
         feet: names of the geoms that may touch the ground, by leg.
-        gait: frequency at speed zero [Hz] and its growth with speed [Hz s/m].
         joint_bound: joint velocity that ends the episode [rad/s].
         least_errors: of the commanded speeds: those that leave exp(-1) of the reward, however slow
             the command [m/s, m/s, rad/s].
@@ -106,6 +107,7 @@ class LeggedTask(Task):
     mass_range: tuple[float, float] = (1.0, 1.0)
     payload_range: tuple[float, float] = (0.0, 0.0)
     com_offset: float | tuple[float, float, float] = 0.0
+    gait_frequency: tuple[float, float]
     cone: str = "pyramid"
     directions: int = 8
     terminate_on_fall: bool = True
@@ -122,7 +124,6 @@ class LeggedTask(Task):
     reset_options = ("command", "cone", "directions")
     pose: Sequence[float] = field(init=False)
     feet: Mapping[str, tuple[str, ...]] = field(init=False)
-    gait: tuple[float, float] = field(init=False)
     joint_bound: ClassVar[float] = JOINT_BOUND
     least_errors: ClassVar[tuple[float, float, float]]
     base: ClassVar[str]
@@ -155,6 +156,11 @@ class LeggedTask(Task):
         self.push_interval = number(self.push_interval, "push_interval", 1e-3, LONGEST, "s")
         self.friction_range = interval(self.friction_range, "friction_range", *FACTORS)
         self.mass_range = interval(self.mass_range, "mass_range", *FACTORS)
+        frequency, slope = real_numbers(self.gait_frequency, (2,), "gait_frequency")
+        self.gait_frequency = (
+            number(frequency, "gait_frequency[0]", *FREQUENCIES, "Hz"),
+            number(slope, "gait_frequency[1]", 0.0, FREQUENCIES[1], "Hz s/m"),
+        )
         self.terrain = choice(self.terrain, "terrain", TERRAINS)
         self.terrain_seed = whole(self.terrain_seed, "terrain_seed", 0, 2**63 - 1)
         self.terminate_on_fall = flag(self.terminate_on_fall, "terminate_on_fall")
@@ -189,7 +195,7 @@ class LeggedTask(Task):
         options["low_command"], options["high_command"] = self.ranges.T
         if self.command_interval > 0.0:
             options["command_steps"] = max(1, round(self.command_interval / self.dt))
-        options["slow_frequency"], options["frequency_slope"] = self.gait
+        options["slow_frequency"], options["frequency_slope"] = self.gait_frequency
         options["least_errors"] = self.least_errors
         options["push_impulse"] = self.push_impulse
         if self.push_impulse > 0.0:

@@ -43,12 +43,12 @@ class QuadrupedTask(LeggedTask):
     forward_range: tuple[float, float] | None = None  # type: ignore[assignment]
     sideways_range: tuple[float, float] = (-0.4, 0.4)
     turning_range: tuple[float, float] = (-0.8, 0.8)
+    gait_frequency: tuple[float, float] = GAIT
     timestep: float = 0.0075
     frame_skip: int = 2
 
     pose = 4 * robot.STANDING
     feet = MappingProxyType({leg: (f"{leg}_foot",) for leg in robot.LEGS})
-    gait = GAIT
     least_errors = LEAST_ERRORS
     base, middle = "trunk", "the trunk's centre"
 
@@ -126,9 +126,9 @@ class QuadrupedEnv(LeggedRobot):
     | +3   | its velocity                                | -15 | 15  | m/s   | 0.06  |
     | +3   | its angular velocity                        | -60 | 60  | rad/s | 0.12  |
 
-    The gait clock belongs to the environment: it turns 1.5 + 0.3 |command| times a second, with
-    the commanded speed over ground in m/s.  At phase 0 the front left and rear right feet are due
-    to carry, at phase 0.5 the others (a trot).
+    The gait clock belongs to the environment: it turns 1.5 + 0.3 |command| times a second
+    (`gait_frequency`), with the commanded speed over ground in m/s.  At phase 0 the front left and
+    rear right feet are due to carry, at phase 0.5 the others (a trot).
 
     `info` has the mean `velocity` over the control step and the `command`, each (forward,
     sideways, turning) in the trunk's heading, `torques` [N m] and the feet's `contact_forces` [N];
@@ -171,6 +171,8 @@ class QuadrupedEnv(LeggedRobot):
       `set_command` changes it in mid-episode.
     - `forward_range` = (0, 1.5), on stairs (0, 0.6), `sideways_range` = (-0.4, 0.4) [m/s],
       `turning_range` = (-0.8, 0.8) [rad/s]: ranges of the command, within [-3, 3].
+    - `gait_frequency` = (1.5, 0.3): of the gait clock, standing [Hz], and what it gains with the
+      commanded speed [Hz s/m].
     - `command_interval` = 0: time after which a drawn command is drawn anew [s]; 0 for never.
     - `push_impulse` = 0: size of horizontal impulses on the trunk [N s], at most 200, in drawn
       directions every `push_interval` = 3 s.

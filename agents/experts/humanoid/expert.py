@@ -34,6 +34,7 @@ class StridingController(BatchController):
         model = task.level
         check_order(task)
         body = humanoid_biped()
+        body["slow_frequency"], body["frequency_slope"] = task.gait_frequency
         set_common(body, task)
         see_ground(body, task)
         set_filter(body, model, _standing(), task.dt)

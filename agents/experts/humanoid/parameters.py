@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.agents.experts.humanoid.records import BIPED, JOINTS, LEGS
-from dynenvs.envs.legged import humanoid as env
 from dynenvs.envs.robots import humanoid as robot
 
 
@@ -38,7 +37,6 @@ def humanoid_biped() -> NDArray[Any]:
     b["over"], b["apex"] = 0.1, 0.55
     b["sink"] = 5.0
     b["edge"], b["keep"], b["margin"], b["least_room"] = 0.2, 0.3, 0.03, 0.5
-    b["slow_frequency"], b["frequency_slope"] = env.GAIT
     b["height"], b["pace"] = 0.875, 1.053
     b["height_rate"], b["tilt_rate"], b["turn_rate"] = 7.0, 18.0, 55.0
     b["yaw_rate"], b["torso_rate"] = 2.5, 8.0

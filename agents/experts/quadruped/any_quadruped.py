@@ -51,7 +51,7 @@ class AnyTrottingController(TrottingController):
         gait = quadruped_trot(task.terrain)
         grow(gait, task.scale)
         gait["height"] *= float(task.options["standing_height"][0]) / STANDING_HEIGHT
-        gait["slow_frequency"], gait["frequency_slope"] = task.gait
+        gait["slow_frequency"], gait["frequency_slope"] = task.gait_frequency
         gait["stance"] = _stance(task, robot, [geom for geom, _, _ in legs])
         gait["mass"] = model.bodies["mass"].sum()
         set_common(gait, task)

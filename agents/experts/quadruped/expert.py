@@ -31,6 +31,7 @@ class TrottingController(BatchController):
         """Legs, gait and gains, where the height scan is, and the leg of each contact feature."""
         model = task.level
         gait = quadruped_trot(task.terrain)
+        gait["slow_frequency"], gait["frequency_slope"] = task.gait_frequency
         set_common(gait, task)
         gait["mass"] = model.bodies["mass"].sum()
         see_ground(gait, task)

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.agents.experts.quadruped.records import TROT
-from dynenvs.envs.legged import quadruped as env
 from dynenvs.envs.robots import quadruped as robot
 
 # How the numbers of `quadruped_trot` grow with a robot's size, by Froude's law: as which power of
@@ -47,7 +46,6 @@ def quadruped_trot(terrain: str = "flat") -> NDArray[Any]:
     t["arrival"], t["landing"] = 0.015, 0.0
     t["clearance"] = 0.05
     t["phase_warp"], t["rise"] = -0.1, 0.5
-    t["slow_frequency"], t["frequency_slope"] = env.GAIT
     t["singular"] = 1e-4
     t["height"], t["height_slope"], t["reach"] = 0.29, 0.004, 0.19
     t["height_rate"], t["tilt_rate"], t["turn_rate"] = 16.0, 16.0, 40.0
