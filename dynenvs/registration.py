@@ -5,8 +5,11 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
+from gymnasium import VectorizeMode
 from gymnasium.envs.registration import EnvSpec, find_highest_version, register, registry
+from gymnasium.error import Error
 
+BATCH = VectorizeMode.VECTOR_ENTRY_POINT
 EPISODE_STEPS = 1000  # control steps after which an episode is truncated by default
 
 # id: (classes, for one world and "Env" replaced by "VectorEnv" for many;
@@ -41,6 +44,33 @@ MUJOCO = {
 }
 
 
+class Arguments(dict[str, Any]):
+    """Arguments of an entry; where `gym.make_vec` is to wrap what a batch has not, they say so.
+
+    Gymnasium asks its entry's arguments for each of its own with the caller's as the default, and
+    only later refuses wrappers of batches, without a word of what does it.
+    """
+
+    _batched = False
+
+    def pop(self, name: str, *default: Any) -> Any:
+        """As of a dict.
+
+        Raises:
+            gymnasium.error.Error: wrappers of single worlds, for a batch.
+        """
+        found = super().pop(name, *default)
+        if name == "vectorization_mode":
+            self._batched = found in (None, BATCH, BATCH.value)
+        if name == "wrappers" and found and self._batched:
+            raise Error(
+                "wrappers: a batch has no single worlds to wrap; dynenvs.make_task gives it other "
+                "rewards, endings or observations, gymnasium.wrappers.vector wraps the whole "
+                'batch, and vectorization_mode="sync" makes single worlds, slowly'
+            )
+        return found
+
+
 def register_environments() -> None:
     """Register every environment once, with the limit of its episodes.
 
@@ -57,6 +87,7 @@ def register_environments() -> None:
                 vector_entry_point=f"dynenvs.envs.{place}VectorEnv",
                 reward_threshold=threshold,
                 max_episode_steps=limit,
+                kwargs=Arguments(),
             )
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import gymnasium as gym
 import numpy as np
 import pytest
+from gymnasium import VectorizeMode
 from gymnasium.envs.registration import EnvSpec, registry
 from gymnasium.utils.env_checker import check_env
 from rollouts import (
@@ -21,7 +22,7 @@ from rollouts import (
 )
 
 from dynenvs import agents
-from dynenvs.registration import spec_of
+from dynenvs.registration import MUJOCO, spec_of
 
 
 def test_environments_are_registered() -> None:
@@ -65,6 +66,25 @@ def test_checkers_take_what_make_gives(name: str) -> None:
         # "different from the unwrapped version": told of every environment that `make` wraps
         warnings.filterwarnings("ignore", ".*different from the unwrapped version.*")
         check_env(gym.make(name), skip_render_check=True)
+
+
+@pytest.mark.parametrize("mode", [None, "vector_entry_point", VectorizeMode.VECTOR_ENTRY_POINT])
+@pytest.mark.parametrize("name", [*IDS, *MUJOCO])
+def test_wrappers_of_a_batch_are_refused_with_what_does_it(
+    name: str, mode: str | VectorizeMode | None
+) -> None:
+    """Gymnasium's own words say that it cannot be done."""
+    with pytest.raises(gym.error.Error, match=r"wrappers: .*dynenvs\.make_task"):
+        gym.make_vec(name, 2, mode, wrappers=[gym.wrappers.TimeAwareObservation])
+    assert gym.spec(name) == EnvSpec.from_json(gym.spec(name).to_json())
+
+
+@every_env
+def test_wrappers_of_single_worlds(name: str) -> None:
+    envs = gym.make_vec(name, 2, "sync", wrappers=[gym.wrappers.TimeAwareObservation])
+    width = gym.make(name).observation_space.shape[0]
+    assert envs.reset(seed=0)[0].shape == (2, width + 1)
+    envs.close()
 
 
 @every_env

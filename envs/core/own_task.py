@@ -23,7 +23,7 @@ from dynenvs.envs.core.blocks import Block, slices_of, symmetric
 from dynenvs.envs.core.shell import Observation, Shell
 from dynenvs.envs.core.state import State
 from dynenvs.envs.core.vector_shell import Flags, Floats, VectorShell
-from dynenvs.registration import spec_of, unknown_id
+from dynenvs.registration import Arguments, spec_of, unknown_id
 
 END = "task"  # what `info["end"]` says of an episode that the function has ended
 
@@ -92,7 +92,7 @@ def make_task(
         entry_point=own,
         vector_entry_point=batch,  # type: ignore[arg-type]
         max_episode_steps=spec.max_episode_steps,
-        kwargs={**spec.kwargs, **options},
+        kwargs=Arguments({**spec.kwargs, **options}),
     )
     return name
 

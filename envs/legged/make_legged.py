@@ -13,7 +13,7 @@ from gymnasium.envs.registration import registry
 from dynenvs.envs.checks import known_arguments
 from dynenvs.envs.legged.any_legged import AnyLeggedEnv, AnyLeggedTask
 from dynenvs.model.model import Model
-from dynenvs.registration import EPISODE_STEPS, LEGGED
+from dynenvs.registration import EPISODE_STEPS, LEGGED, Arguments
 
 PLACE = "dynenvs.envs." + LEGGED["dynenvs/Legged-v0"][0]
 
@@ -61,7 +61,7 @@ def make_legged(
         entry_point=f"{PLACE}Env",
         vector_entry_point=f"{PLACE}VectorEnv",
         max_episode_steps=EPISODE_STEPS,
-        kwargs={"source": source, **options},
+        kwargs=Arguments(source=source, **options),
     )
     return name
 
