@@ -124,11 +124,11 @@ def test_the_parts_fill_the_observation(name: str) -> None:
     for chosen in options:
         envs: Any = gym.make_vec(name, num_envs=3, **chosen).unwrapped
         worlds = envs.worlds
-        worlds.observations[:] = np.nan
+        worlds._rows.observations[:] = np.nan
         envs.reset(seed=0)
         assert np.isfinite(worlds.observations).all()
         mask = np.array([False, True, False])
-        worlds.observations[:] = np.nan
+        worlds._rows.observations[:] = np.nan
         envs.reset(options={"reset_mask": mask})
         assert np.isfinite(worlds.observations[1]).all()
         assert np.isnan(worlds.observations[[0, 2]]).all()

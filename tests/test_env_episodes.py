@@ -219,7 +219,9 @@ def test_a_state_that_is_not_finite_is_never_returned(name: str, speed: float) -
     env.reset(seed=0)
     for i in range(5):
         env.step(hold(env, i))
-    env.worlds.states["v"][0] = speed * np.where(np.arange(env.model.nv) % 2, -1.0, 1.0)
+    state = env.get_state()
+    state["world"]["v"][0] = speed * np.where(np.arange(env.model.nv) % 2, -1.0, 1.0)
+    env.set_state(state)
     q, v = env.worlds.states["q"].copy(), env.worlds.states["v"].copy()
     observation, reward, terminated, truncated, info = env.step(idle(env, 0))
     assert observation in env.observation_space

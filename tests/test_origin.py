@@ -185,7 +185,7 @@ def test_an_environment_with_a_spoilt_state_is_refused() -> None:
     env: Any = gym.make(PENDULUM).unwrapped
     env.reset(seed=0)
     state = pickle.loads(pickle.dumps(env.worlds.__getstate__()))
-    state["states"]["q"][:] = np.nan
+    state["_rows"].states["q"][:] = np.nan
     assert "q[0] of world 0 is nan" in refused(env.worlds, state)
     env.reset(seed=0)
     assert pickle.loads(pickle.dumps(env)).step(np.zeros(2))[1] == env.step(np.zeros(2))[1]

@@ -131,13 +131,15 @@ def test_commands_are_drawn_anew_on_request() -> None:
 
 def _turned(env: LeggedRobot, angle: float) -> None:
     """Turn the whole robot about the vertical through the origin."""
-    row = env.worlds.states[0]
+    state = env.get_state()
+    row = state["world"][0]
     c, s = math.cos(angle), math.sin(angle)
     for vector in (row["q"], row["v"]):
         vector[:2] = c * vector[0] - s * vector[1], s * vector[0] + c * vector[1]
     c, s = math.cos(angle / 2), math.sin(angle / 2)
     w, x, y, z = row["q"][3:7].copy()
     row["q"][3:7] = c * w - s * z, c * x - s * y, c * y + s * x, c * z + s * w
+    env.set_state(state)
 
 
 def test_the_heading_is_not_seen() -> None:
@@ -148,7 +150,6 @@ def test_the_heading_is_not_seen() -> None:
         env.step(0.3 * hold(env, i))
     seen = env.worlds.observations[0].copy()
     _turned(env, 2.0)
-    env.set_state(env.get_state())
     np.testing.assert_allclose(env.worlds.observations[0], seen, atol=1e-12)
 
 

@@ -10,6 +10,7 @@ import gymnasium as gym
 import numpy as np
 import pytest
 from batches import make_batch
+from numpy.typing import NDArray
 from rollouts import every_env
 
 from dynenvs import ModelBuilder, World, Worlds, free
@@ -150,3 +151,38 @@ def test_a_spoilt_environment_state_and_starts_are_refused(tmp_path: Path) -> No
     np.savez(file, **parts)
     with pytest.raises(ValueError, match=r"starts.* touched.0. of world 0 is 1000000"):
         gym.make_vec("dynenvs/PlanarHumanoid-v0", num_envs=2, starts=file)
+
+
+def _arrays(owner: Any) -> dict[str, NDArray[Any]]:
+    """Those that users see."""
+    seen = {name: getattr(owner, name) for name in dir(owner) if not name.startswith("_")}
+    return {name: array for name, array in seen.items() if isinstance(array, np.ndarray)}
+
+
+@every_env
+def test_nobody_writes_into_what_kernels_index_with(name: str) -> None:
+    """Counts and indices of worlds and of tasks; by hand they once ended the interpreter."""
+    env = gym.make(name).unwrapped
+    env.reset(seed=0)
+    worlds = env.worlds
+    assert _arrays(worlds).keys() >= {"states", "task_states", "started", "ends", "rewards"}
+    for field in worlds.states.dtype.names:
+        with pytest.raises(ValueError, match="read-only"):
+            worlds.states[field][:] = 0
+    with pytest.raises(AttributeError, match="no setter"):
+        worlds.states = worlds.states.copy()
+    for owner in (worlds, env.task, pickle.loads(pickle.dumps(env)).unwrapped.task):
+        assert not any(array.flags.writeable for array in _arrays(owner).values())
+    # What may be changed has a way of its own, and tells of what cannot be
+    with pytest.raises(ValueError, match="finite"):
+        worlds.push(np.full((1, env.model.nv), np.nan))
+    env.change_options(reset_noise=0.0)
+    assert float(env.task.options["noise"][0]) == 0.0
+    assert not env.task.options.flags.writeable
+
+
+def test_nor_into_those_of_mujocos_tasks() -> None:
+    """The numbers of bodies that are looked at."""
+    task = gym.make("dynenvs/MujocoAnt-v5").unwrapped.task
+    assert {"links", "options"} <= _arrays(task).keys()
+    assert not any(array.flags.writeable for array in _arrays(task).values())

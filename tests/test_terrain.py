@@ -234,7 +234,9 @@ def test_pictures_say_how_the_slope_rises_ahead() -> None:
     env.reset(seed=0)
     for heading, words in ((0, "10° up"), (60, "5° up"), (180, "10° down"), (240, "5° down")):
         half = 0.5 * math.radians(heading)
-        env.worlds.states["q"][0, 3:7] = (math.cos(half), 0.0, 0.0, math.sin(half))
+        state = env.get_state()
+        state["world"]["q"][0, 3:7] = (math.cos(half), 0.0, 0.0, math.sin(half))
+        env.set_state(state)
         assert env.readings()["slope"] == words
     flat = QuadrupedEnv()
     flat.reset(seed=0)

@@ -14,6 +14,7 @@ import numpy as np
 
 from dynenvs.envs.checks import known_arguments
 from dynenvs.envs.core.disturbance_options import tell_clean
+from dynenvs.envs.core.frozen import freeze, overwrite
 from dynenvs.envs.core.starts import HEAD
 from dynenvs.envs.core.task import Task
 
@@ -50,12 +51,13 @@ def change_options(task: Task, options: dict[str, Any]) -> None:
         raise ValueError(
             f"change_options cannot change {', '.join(options)}: {shape}; make a new environment"
         )
-    task.options[:] = other.options
-    task.disturbance[:] = other.packed_disturbance[: len(task.disturbance)]
-    task.start_rows[:HEAD] = other.start_rows[:HEAD]
+    overwrite(task.options, other.options)
+    overwrite(task.disturbance, other.packed_disturbance[: len(task.disturbance)])
+    overwrite(task.start_rows, other.start_rows[:HEAD])
     for name, value in vars(other).items():
         if name not in KEPT:
             setattr(task, name, value)
+    freeze(task, *task.constants())
 
 
 def _other_shape(task: Task, other: Task) -> str:

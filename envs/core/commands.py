@@ -21,5 +21,4 @@ def give_command(worlds: Worlds, fields: dict[str, Any]) -> None:
     """
     if not worlds.started.all():
         raise gym.error.ResetNeeded("call reset() before set_command()")
-    for name, value in fields.items():
-        worlds.task_states[name] = value
+    worlds.remember(fields)

@@ -61,7 +61,7 @@ class DynVectorEnv(VectorShell):
         return self.worlds.arrays()
 
     def _over(self) -> NDArray[Any]:
-        flags: NDArray[Any] = self.worlds.task_states["end"]
+        flags: NDArray[Any] = self.worlds._rows.task_states["end"]
         return flags
 
     @property

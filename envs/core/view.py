@@ -102,7 +102,7 @@ def push(env: Shown, impulse: float | None = None, heading: float | None = None)
     pose, force = w.pose[body], np.zeros(model.nv)
     center = pose["R"] @ model.bodies[body].com + pose["p"]
     add_point_row(open_work(w, w), body, center, blow, 1.0, force)
-    row["v"] += np.linalg.solve(crba(model, row["q"]), force)
+    env.worlds.push(np.linalg.solve(crba(model, row["q"]), force)[None])
 
 
 def frame(env: Shown) -> Frame:

@@ -9,20 +9,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from operator import attrgetter
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.envs.checks import check_records, real_numbers
 from dynenvs.envs.core.codes import BEGIN, END_WORDS, OBSERVE, RUNNING, TIME_LIMIT
+from dynenvs.envs.core.frozen import freeze
 from dynenvs.envs.core.info import InfoRows, batched
 from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.core.table import new_table, point
 from dynenvs.envs.core.task import Task
 from dynenvs.jit.compiled import bind, entry, expect, prepare
 from dynenvs.memory.bounds import check_states
-from dynenvs.memory.layout import Matrix
+from dynenvs.memory.layout import Floats, Matrix
 from dynenvs.memory.origin import marked, unmarked
 from dynenvs.model.validation import mend_lists
 from dynenvs.simulation.batch import LEAST_SHARE
@@ -54,8 +56,26 @@ def _all_finite(values: Matrix) -> bool:
     return True
 
 
+class Rows(NamedTuple):
+    """What there is of each world, one entry each."""
+
+    states: NDArray[Any]
+    task_states: NDArray[Any]
+    started: Flags
+    observations: Floats
+    rewards: Floats
+    ends: NDArray[np.int64]
+    info_rows: NDArray[Any]
+    last_observations: Floats
+    last_info_rows: NDArray[Any]
+    actions: Floats
+
+
 class Worlds(GuardedBatch):
     """The state of `count` worlds, and what their last step gave.
+
+    Its arrays follow the worlds, and cannot be written into: kernels index with what stands in
+    them.  Other states go through `set_state`, which checks them.
 
     Args:
         task: what they all are.
@@ -80,25 +100,38 @@ class Worlds(GuardedBatch):
         self.task, self._count = task, count
         self._model = model  # with more room for contacts, once that is needed
         self._threads = max(1, min(threads, count // LEAST_SHARE))
-        self.states = model.states(count)
-        self.task_states: NDArray[Any] = np.zeros(count, task.state_record)
-        self.started = np.zeros(count, np.bool_)
-        self.observations = np.zeros((count, *task.observation_space.low.shape))
-        self.rewards = np.zeros(count)
-        self.ends = np.full(count, RUNNING, np.int64)
-        self.info_rows: NDArray[Any] = np.zeros(count, task.info_dtype)
-        self.last_observations = np.zeros_like(self.observations)
-        self.last_info_rows = np.zeros_like(self.info_rows)
-        self._actions = np.zeros((count, model.nu))
+        seen = (count, *task.observation_space.low.shape)
+        self._rows = Rows(
+            states=model.states(count),
+            task_states=np.zeros(count, task.state_record),
+            started=np.zeros(count, np.bool_),
+            observations=np.zeros(seen),
+            rewards=np.zeros(count),
+            ends=np.full(count, RUNNING, np.int64),
+            info_rows=np.zeros(count, task.info_dtype),
+            last_observations=np.zeros(seen),
+            last_info_rows=np.zeros(count, task.info_dtype),
+            actions=np.zeros((count, model.nu)),
+        )
         self._buffers = self._workspaces()
         self._connect()
+
+    states = property(attrgetter("_shown.states"))
+    task_states = property(attrgetter("_shown.task_states"))
+    started = property(attrgetter("_shown.started"))
+    observations = property(attrgetter("_shown.observations"))
+    rewards = property(attrgetter("_shown.rewards"))
+    ends = property(attrgetter("_shown.ends"))
+    info_rows = property(attrgetter("_shown.info_rows"))
+    last_observations = property(attrgetter("_shown.last_observations"))
+    last_info_rows = property(attrgetter("_shown.last_info_rows"))
 
     def _workspaces(self) -> NDArray[np.uint8]:
         """Scratch memory: a workspace for each thread, and room for a world's task record.
 
         Where worlds are disturbed, a copy of the model besides (`loop.py`).
         """
-        at = self._model.header.workspace_bytes + self.task_states.dtype.itemsize
+        at = self._model.header.workspace_bytes + self._rows.task_states.dtype.itemsize
         size = self._model.header.model_bytes if len(self.task.disturbance) else 0
         buffers = np.zeros((self._threads, at + size + APART), np.uint8)
         buffers[:, at : at + size] = self._model.packed[:size]
@@ -106,42 +139,38 @@ class Worlds(GuardedBatch):
 
     def _connect(self) -> None:
         """Gather the kernel's arguments: views of the arrays, made once."""
+        own = self._rows
+        self._shown = Rows(*map(_read_only, own))
+        freeze(self.task, *self.task.constants())
         self._initial = self.task.model.states(1)
         self._everyone = np.ones(self._count, np.uint8)
         self._progress = new_progress(1)
-        self._steps = self.task_states["steps"]
+        self._steps = own.task_states["steps"]
         self._step_limit = int(self.task.options["max_steps"][0])
         self._run, self._kind = self.task.run, self.task.observation_space.dtype
         self._prepared = False
         self._calls: dict[int, Repeated] = {}  # of the kernel, by order
         expect([self._run], self.task.kernel_groups)  # while small ones are compiled here
-        self._is_finite = bind(_all_finite, self._actions)
+        self._is_finite = bind(_all_finite, own.actions)
         task = self.task
         self._constants = (task.options, task.constants())
+        self._places = (task.disturbance, task.start_rows)  # which the table leads to
         # What the last call gave, for the caller: new arrays each time, written by the threads.
         # A single world is quicker copied afterwards.
-        self._observations_out, self._info_out = self.observations, self.info_rows
+        self._observations_out, self._info_out = own.observations, own.info_rows
         self._mask, self._full = self._everyone, np.zeros(1, np.int64)
         self._table = new_table(
-            states=self.states,
-            task_states=self.task_states,
-            actions=self._actions,
-            observations=self.observations,
-            rewards=self.rewards,
-            ends=self.ends,
-            info_rows=self.info_rows,
-            last_observations=self.last_observations,
-            last_info_rows=self.last_info_rows,
+            **{name: array for name, array in own._asdict().items() if name != "started"},
             observations_out=self._observations_out,
             info_out=self._info_out,
             mask=self._everyone,
             full=self._full,
             workspaces=self._buffers,
             initial=self._initial,
-            disturbance=self.task.disturbance,
-            starts=self.task.start_rows,
+            disturbance=task.disturbance,
+            starts=task.start_rows,
         )
-        self._reader = InfoRows(self.info_rows)
+        self._reader = InfoRows(own.info_rows)
 
     def _order(self, order: int, mask: Flags | None = None) -> None:
         """Let the kernel carry out `order` in the worlds of `mask` (all if None), on all threads.
@@ -217,16 +246,17 @@ class Worlds(GuardedBatch):
         """
         self._prepare()  # Ctrl-C may stop it: before anything has changed
         mask = self._everyone.view(np.bool_) if mask is None else mask
-        generators = self.task_states["generator"]
+        rows = self._rows
+        generators = rows.task_states["generator"]
         for i in np.flatnonzero(mask).tolist():
             seed = seeds[i]
             if seed is not None:
                 generators[i] = seeded(seed)
-            elif not self.started[i]:
+            elif not rows.started[i]:
                 generators[i] = seeded(int(random.integers(2**63)))
         for name, value in fields.items():
-            self.task_states[name][mask] = np.broadcast_to(value, self._count)[mask]
-        self.started |= mask
+            rows.task_states[name][mask] = np.broadcast_to(value, self._count)[mask]
+        rows.started[mask] = True
         self._order(BEGIN, mask)
 
     def step(self, actions: ArrayLike, order: int, shape: tuple[int, ...], name: str) -> None:
@@ -252,15 +282,36 @@ class Worlds(GuardedBatch):
 
     def _take(self, actions: ArrayLike, shape: tuple[int, ...], name: str) -> None:
         if type(actions) is np.ndarray and actions.shape == shape and actions.dtype.kind == "f":
-            self._actions[...] = actions
+            self._rows.actions[...] = actions
         else:
-            self._actions[...] = real_numbers(actions, shape, name)
+            self._rows.actions[...] = real_numbers(actions, shape, name)
         if not self._is_finite():
-            bad = np.argwhere(~np.isfinite(self._actions.reshape(shape)))
+            bad = np.argwhere(~np.isfinite(self._rows.actions.reshape(shape)))
             places = bad.ravel().tolist() if len(shape) == 1 else bad.tolist()
             raise ValueError(f"{name} must be finite; entries {places[:8]} are not")
 
     # State
+
+    @alone
+    def remember(self, fields: dict[str, Any]) -> None:
+        """Write into the tasks' records.
+
+        Args:
+            fields: as the task gives them, checked; one value for all worlds or one each.
+        """
+        for name, value in fields.items():
+            self._rows.task_states[name] = value
+
+    @alone
+    def push(self, change: NDArray[Any]) -> None:
+        """Add to the velocities, shape (count, nv).
+
+        Raises:
+            ValueError: what is to be added is not finite.
+        """
+        if not np.isfinite(change).all():
+            raise ValueError(f"a push must change velocities by finite numbers, got {change}")
+        self._rows.states["v"] += change
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Everything that decides the future, bit for bit: worlds, warm starts, generators."""
@@ -274,7 +325,7 @@ class Worlds(GuardedBatch):
             ValueError: not a state of so many worlds of this task, or not finite; the worlds are
                 untouched.
         """
-        mine = {"world": self.states, "task": self.task_states}
+        mine = {"world": self._rows.states, "task": self._rows.task_states}
         whose = f"of {self._count} world(s) of this environment, as its get_state() gives one"
         if not (isinstance(state, dict) and state.keys() == mine.keys()):
             found = list(state) if isinstance(state, dict) else type(state).__name__
@@ -285,8 +336,8 @@ class Worlds(GuardedBatch):
         check_states(self.task.model.header, state["task"], "state['task']")
         for name, records in mine.items():
             records[:] = state[name]
-        mend_lists(self.states)
-        self.started[:] = True
+        mend_lists(self._rows.states)
+        self._rows.started[:] = True
         self._order(OBSERVE)
 
     def one(self, index: int) -> Worlds:
@@ -294,26 +345,15 @@ class Worlds(GuardedBatch):
         single = object.__new__(Worlds)
         single.__dict__.update(self.__dict__)
         single._count, single._threads = 1, 1
-        for name in (
-            "states",
-            "task_states",
-            "started",
-            "observations",
-            "rewards",
-            "ends",
-            "info_rows",
-            "last_observations",
-            "last_info_rows",
-            "_actions",
-        ):
-            setattr(single, name, getattr(self, name)[index : index + 1])
+        single._rows = Rows._make(array[index : index + 1] for array in self._rows)
         single._connect()
         return single
 
     def __getstate__(self) -> dict[str, Any]:
         # The kernel's arguments are views: a pickled one would no longer share memory
-        views = {"_constants", "_table", "_reader", "_run"}
+        views = {"_constants", "_places", "_table", "_reader", "_run"}
         views |= {
+            "_shown",
             "_buffers",
             "_calls",
             "_is_finite",
@@ -327,8 +367,8 @@ class Worlds(GuardedBatch):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(unmarked(state, "pickled environment"))
-        check_states(self.task.model.header, self.states, "pickled environment")
-        check_states(self.task.model.header, self.task_states, "pickled environment")
+        check_states(self.task.model.header, self._rows.states, "pickled environment")
+        check_states(self.task.model.header, self._rows.task_states, "pickled environment")
         self._guard()
         self._buffers = self._workspaces()
         self._connect()
@@ -338,7 +378,8 @@ class Worlds(GuardedBatch):
     def arrays(self) -> Arrays:
         """The arrays that a `State` reads."""
         task, legs = self.task, getattr(self.task, "legs", ())
-        arrays = self.states, self.info_rows, self._actions, self.rewards
+        rows = self._rows
+        arrays = rows.states, rows.info_rows, rows.actions, rows.rewards
         return Arrays(task.model, *arrays, task.dt, legs)
 
     def at_limit(self, ahead: int = 0) -> Flags:
@@ -388,6 +429,12 @@ class Worlds(GuardedBatch):
         has_word = _HAS_WORD[self.ends]
         if has_word.any():
             info["end"], info["_end"] = _END_WORDS[self.ends], has_word
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    view = array[...]
+    view.flags.writeable = False
+    return view
 
 
 def _copy(records: NDArray[Any]) -> NDArray[Any]:

@@ -9,6 +9,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dynenvs.envs.core.frozen import freeze
 from dynenvs.envs.core.info import InfoRows
 from dynenvs.envs.core.limit import steps_until
 from dynenvs.envs.core.state import Arrays
@@ -58,6 +59,7 @@ class Batch(Guarded):
     def _connect(self) -> None:
         """What cannot be pickled, as it leads into the arrays."""
         self._guard(self.worlds)
+        freeze(self.task)
         self.info = InfoRows(self.rows)
         names = self.rows.dtype.names or ()
         self.told_at_first = names[: self.task.told_at_first]

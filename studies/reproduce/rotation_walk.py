@@ -36,7 +36,9 @@ def run(
 ) -> Replay:
     """One episode by a policy (closed loop) or by given actions (open loop), its start moved."""
     observation, _ = env.reset(seed=SEED, options={"command": COMMAND})
-    env.worlds.states[0]["q"][HIP] += offset
+    state = env.get_state()
+    state["world"]["q"][0, HIP] += offset
+    env.set_state(state)
     q, done = [], []
     acting = None if policy is None else Acting(policy)
     for k in range(steps):

@@ -65,6 +65,30 @@ def changed_model() -> str:
     return answer(lambda: setattr(world, "model", boxes(60)))
 
 
+def written_state() -> str:
+    """How many contacts a world remembers, written into the array that tells it."""
+    env: Any = gym.make(QUADRUPED).unwrapped
+    env.reset(seed=0)
+
+    def write() -> None:
+        env.worlds.states["status"]["touched"][:] = 10**6
+        env.step(np.zeros(env.model.nu, np.float32))
+
+    return answer(write)
+
+
+def written_task() -> str:
+    """Whose foot each contact is of, written into the task's own array."""
+    env: Any = gym.make(QUADRUPED).unwrapped
+    env.reset(seed=0)
+
+    def write() -> None:
+        env.task.foot_of_feature[:] = 10**6
+        env.step(np.zeros(env.model.nu, np.float32))
+
+    return answer(write)
+
+
 def four_threads() -> str:
     """One world, stepped by four threads at a time."""
     world = World(boxes(12))
@@ -149,6 +173,10 @@ MEMORY = (
          "AttributeError: ", ("test_guard",), changed_threads),
     Case("`worlds.count = 1000000`", "crash", "AttributeError: ", ("test_guard",), changed_count),
     Case("`world.model = other`", "crash", "AttributeError: ", ("test_guard",), changed_model),
+    Case("a count written into `env.unwrapped.worlds.states`", "crash",
+         "ValueError: .*read-only", ("test_states_from_outside",), written_state),
+    Case("an index written into `env.unwrapped.task`", "crash",
+         "ValueError: .*read-only", ("test_states_from_outside",), written_task),
     Case("one `World` stepped by four threads", "never returned, or lost steps silently",
          "all return; the others: RuntimeError: ", ("test_guard",), four_threads),
     Case("pickles of versions whose header had one field less",
