@@ -37,11 +37,8 @@ COLUMNS = (
     "effort",
     "slip, m",
     "torque change",
-    "steps",
-    "minutes",
-    "in the simulator",
-    "run on",
 )
+RUN_COLUMNS = ("agent", "steps", "minutes", "in the simulator", "run on")  # a table of their own
 HEAD = """\
 # Results
 
@@ -57,7 +54,7 @@ actions, "slip" how far standing feet slide in an episode, "torque change" the 9
 one control step to the next, of the limits, "minutes" the wall-clock time with evaluations, "in the
 simulator" the simulator's share of it, "run on" the day: what is older than today's code compares
 with the expert of its own day. A row "as it ships" is an evaluation of the package's own file,
-whose digest is in the log.
+whose digest is in the log. How logs are made: [lab notes on learning](lab/learning.md).
 """
 TOGETHER = """\
 ## All environments
@@ -161,16 +158,15 @@ def _groups(logs: Logs) -> dict[str, Logs]:
 
 
 def _table(logs: Logs) -> str:
-    """One row an agent, runs of several seeds together."""
-    rows: list[tuple[str, ...]] = [COLUMNS]
+    """What each agent reaches, runs of several seeds together, and how long its runs took."""
+    reached: list[tuple[str, ...]] = []
+    took: list[tuple[str, ...]] = []
     for log in logs:
         agents = log.get("agents", {})
-        when = log.get("machine", {}).get("date", "")[:10]
         for name in sorted(agents, key=lambda name: REFERENCES.get(name, len(REFERENCES))):
             ships = "sha256" in agents[name] and not name.endswith((".zip", SUFFIX))
-            rows.append(
-                _row(f"`{name}`, as it ships" if ships else name, [agents[name]], when=when)
-            )
+            title = f"`{name}`, as it ships" if ships else name
+            reached.append(_reached(title, "", [agents[name]]))
     for name, runs in _groups([log for log in logs if "final" in log]).items():
         minutes = float(np.mean([run["minutes"] for run in runs]))
         last = [(run.get("curve") or run["losses"])[-1]["steps"] for run in runs]
@@ -182,9 +178,18 @@ def _table(logs: Logs) -> str:
         dates = sorted({run["machine"]["date"][:10] for run in runs})
         when = " to ".join(dict.fromkeys((dates[0], dates[-1])))
         finals = [run["final"] for run in runs]
-        rows.append(_row(name, finals, steps, f"{minutes:.1f}", share, when))
-    rows.insert(1, ("---", *["---:"] * (len(COLUMNS) - 1)))
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows) + "\n"
+        reached.append(_reached(name, str(len(runs)), finals))
+        took.append((name, steps, f"{minutes:.1f}", share, when))
+    tables = [_markdown(COLUMNS, reached)]
+    if took:
+        tables.append(_markdown(RUN_COLUMNS, took))
+    return "\n".join(tables)
+
+
+def _markdown(columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """A table of Markdown."""
+    rule = ("---", *["---:"] * (len(columns) - 1))
+    return "".join(f"| {' | '.join(row)} |\n" for row in (columns, rule, *rows))
 
 
 def _together(logs: Logs) -> str:
@@ -219,14 +224,7 @@ def run_name(log: dict[str, Any]) -> str:
     return name
 
 
-def _row(
-    name: str,
-    finals: list[dict[str, Any]],
-    steps: str = "",
-    minutes: str = "",
-    share: str = "",
-    when: str = "",
-) -> tuple[str, ...]:
+def _reached(name: str, seeds: str, finals: list[dict[str, Any]]) -> tuple[str, ...]:
     def mean(key: str) -> float:
         return float(np.mean([final.get(key, np.nan) for final in finals]))
 
@@ -235,7 +233,7 @@ def _row(
     error, slip, change = mean("speed_error"), mean("slip"), mean("torque_change")
     return (
         name,
-        str(len(finals)) if steps else "",
+        seeds,
         f"{mean('score'):.3f}{span}",
         f"{mean('mean_return'):.1f} ± {mean('return_deviation'):.1f}",
         f"{min(final['worst_return'] for final in finals):.1f}",
@@ -244,10 +242,6 @@ def _row(
         f"{mean('effort'):.4f}",
         f"{slip:.3f}" if np.isfinite(slip) else "",
         f"{change:.2f}" if np.isfinite(change) else "",
-        steps,
-        minutes,
-        share,
-        when,
     )
 
 

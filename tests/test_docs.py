@@ -102,7 +102,9 @@ def test_the_checks_see_what_is_wrong() -> None:
     assert missing_documents("see docs/theory.md or `README.md`.", ROOT) == []
     assert missing_documents("as in physics.md, section 1", ROOT) == ["physics.md"]
     assert missing_documents("shared/notes-of-old.md", ROOT) == ["shared/notes-of-old.md"]
-    assert "001-table-i-time-over-the-number-of-bodies" in anchors(ROOT / "docs/reproduction.md")
+    assert "jain-et-al-2012-table-i-time-over-the-number-of-bodies" in anchors(
+        ROOT / "docs/reproduction.md"
+    )
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)

@@ -129,13 +129,13 @@ EXPERIMENTS = (
     Experiment(
         "accuracy",
         "Digits that each method loses",
-        "000 and 003 reason about cancellation; here every method meets the same passes in fifty "
-        "digits (mpmath), given exactly the same doubles. Chains of 2 to 5 links about one line "
-        "that is not a coordinate axis, light links near the base, random torques, at rest and "
-        "without gravity: a case in which 000's modified articulated-body method gains little. "
-        "With gravity or speed the bias of a heavy link is itself known only to eps of its size, "
-        "and no method gives a light link's acceleration better than that allows. Entries: median "
-        "/ largest of eight robots.",
+        "Pai et al. and Cloutier reason about cancellation; here every method meets the same "
+        "passes in fifty digits (mpmath), given exactly the same doubles. Chains of 2 to 5 links "
+        "about one line that is not a coordinate axis, light links near the base, random torques, "
+        "at rest and without gravity: a case in which Pai et al.'s modified articulated-body "
+        "method gains little. With gravity or speed the bias of a heavy link is itself known only "
+        "to eps of its size, and no method gives a light link's acceleration better than that "
+        "allows. Entries: median / largest of eight robots.",
         error_table,
     ),
 )

@@ -147,7 +147,7 @@ def _draw(figure: Any, rows: list[Row]) -> None:
 EXPERIMENTS = (
     Experiment(
         "cloutier-5.9",
-        "003, figures 5.9 and 5.10: long chains",
+        "Cloutier 1995, figures 5.9 and 5.10: long chains",
         "Regular chains of 2 to 14 links swing from the horizontal for 60 s, tolerance 1e-4. Mass "
         "and length are not given: the energy at the start (zero at the lowest reach) fixes their "
         "product, 100, and the evaluations single out m = l = 10, w = 1. The paper's times are a "

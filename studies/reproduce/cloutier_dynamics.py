@@ -219,28 +219,28 @@ def figure_5_7(tick: Tick) -> Outcome:
 EXPERIMENTS = (
     Experiment(
         "cloutier-5.3",
-        "003, figure 5.3: the condition number follows the configuration",
+        "Cloutier 1995, figure 5.3: the condition number follows the configuration",
         "Two links, the second of length and mass 100, widths one, first link of unit length and "
         "mass, at rest under gravity; joint 2 turns once round. All parameters are stated.",
         figure_5_3,
     ),
     Experiment(
         "cloutier-5.4",
-        "003, figure 5.4: the error follows the condition number",
+        "Cloutier 1995, figure 5.4: the error follows the condition number",
         "The same robot, link 2 of length and mass 1 to 1e6; largest values of a sweep of joint 2. "
         "The paper shows the points of one configuration; its numbers are not printed.",
         figure_5_4,
     ),
     Experiment(
         "cloutier-5.5",
-        "003, figure 5.5: where the composite method's acceleration is noise",
+        "Cloutier 1995, figure 5.5: where the composite method's acceleration is noise",
         "Link 2 of 4e4, 5e4 and 1e5. The curves' second differences are taken over a sweep of "
         "0.02 rad in steps of 1e-4, where the curve itself is straight.",
         figure_5_5,
     ),
     Experiment(
         "cloutier-5.7",
-        "003, figure 5.7: the articulated-body method written badly",
+        "Cloutier 1995, figure 5.7: the articulated-body method written badly",
         "The bad form adds a child's inertia to its parent's before it subtracts the projection "
         "(section 4.3); it loses what the good form keeps. Link 2 of 1e5.",
         figure_5_7,

@@ -94,7 +94,7 @@ def figure_5_8(tick: Tick) -> Outcome:
 EXPERIMENTS = (
     Experiment(
         "cloutier-5.2",
-        "003, figure 5.2: the simulator's statistics",
+        "Cloutier 1995, figure 5.2: the simulator's statistics",
         "Three links, q = (1.5, 0, 0), torques of 1 N m, tolerance 1e-4, 10 s, Cash-Karp steps by "
         "Numerical Recipes' `odeint`. The robot file is not printed: mass 1, length 10 and width 1 "
         "were reconstructed from the average energy. The motion is chaotic, so counts depend on "
@@ -103,7 +103,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         "cloutier-5.8",
-        "003, figure 5.8: energy is kept",
+        "Cloutier 1995, figure 5.8: energy is kept",
         "A four-link chain, tolerance 1e-5, 20 s. The robot and its start are not given and could "
         "not be reconstructed: here equal links of mass 1 and width 1 start from the horizontal, "
         "their length chosen so that the energy is the paper's 3304.8 J. So only the size of the "

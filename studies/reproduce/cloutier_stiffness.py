@@ -182,7 +182,7 @@ def _draw(figure: Any, rows: list[Row]) -> None:
 EXPERIMENTS = (
     Experiment(
         "cloutier-5.6",
-        "003, figure 5.6: formulation stiffness",
+        "Cloutier 1995, figure 5.6: formulation stiffness",
         "Two links of total length and mass 1, width 0.1 (reconstructed), masses as lengths, from "
         "rest along the horizontal, 10 s, tolerance 1e-6. Where the composite method's error "
         "passes the tolerance, its noise makes the integrator shorten its steps. How steeply it "

@@ -297,7 +297,7 @@ def _draw(figure: Any, every: list[Scene], found: dict[str, dict[str, Answer]]) 
 EXPERIMENTS = (
     Experiment(
         "contact-models",
-        "003, chapter 6: other models of contact beside the LCP",
+        "Cloutier 1995, chapter 6: other models of contact beside the LCP",
         "The chapter surveys models and reports no numbers; here they run on scenes whose answers "
         "are known. LCP: steps of 5 ms. Springs: k = 5e4 N/m a contact with damping 150 N s/m, or "
         "Hunt and Crossley's 1e6 N/m^1.5, friction viscous below 5 mm/s, semi-implicit Euler "

@@ -164,7 +164,7 @@ def _draw(figure: Any, curves: dict[str, Any]) -> None:
 EXPERIMENTS = (
     Experiment(
         "rotation-4",
-        "002, figure 4: a double pendulum's energy by integrator",
+        "Bhargava, figure 4: a double pendulum's energy by integrator",
         "Rods of 1 m and 1 kg from the horizontal; masses, lengths and steps are not given there, "
         "nor is the figure more than frames of a film, so only its claim can be tested: that the "
         "energy does not blow up. Changes are relative to the height of the drop; drift is the "

@@ -259,7 +259,7 @@ WORLD = (
 EXPERIMENTS = (
     Experiment(
         "jain-1",
-        "001, figure 1: fifteen links swing into floor and wall",
+        "Jain et al. 2012, figure 1: fifteen links swing into floor and wall",
         WORLD + "The description contradicts itself: six metres from a base at z = 10 never come "
         "below z = 4, so nothing can drag along the floor. Both are run: as written (no floor "
         "contact at all) and with the base at z = 5, which shows what the figure shows.",
@@ -267,7 +267,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         "jain-2",
-        "001, figure 2: height of the last of three links",
+        "Jain et al. 2012, figure 2: height of the last of three links",
         WORLD + "The paper's curve is that of two formulations on top of each other; its values "
         "are not printed. Here the tree-augmented one (minimal coordinates) for both heights of "
         "the base, and the fully augmented one (free bodies, hinges as constraints) where it "

@@ -312,7 +312,7 @@ def _draw(
 EXPERIMENTS = (
     Experiment(
         "jain-table",
-        "001, table I: time over the number of bodies",
+        "Jain et al. 2012, table I: time over the number of bodies",
         WORLD + "Base at z = 5, so that there is contact. The tree-augmented form of a chain has "
         "no constraint but the contacts: minimal coordinates, as dynenvs steps. Fully augmented: "
         "each body free, five rows a hinge. Each form steps from the same states of the minimal "

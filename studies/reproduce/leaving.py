@@ -145,7 +145,7 @@ def _draw(figure: Any, slid: Floats, flight: Floats) -> None:
 EXPERIMENTS = (
     Experiment(
         "pai-contact",
-        "000, section 6: the contact that breaks",
+        "Pai et al. 2000, section 6: the contact that breaks",
         "The section says that a contact's breaking is seen in the wrench and shows no example. "
         "Here a ball slides off a fixed ball without friction, which it must leave at cos = 2/3 "
         "of the start's; the moment is found by bisection within the step, the motion is handed "

@@ -155,7 +155,7 @@ def _draw(figure: Any, counts: dict[str, list[Operations]]) -> None:
 EXPERIMENTS = (
     Experiment(
         "operations",
-        "003, section 3.4: operations a call",
+        "Cloutier 1995, section 3.4: operations a call",
         "Counted by numbers that count (`studies/reproduce/counting.py`), run through the "
         "methods' own code on chains with general Denavit-Hartenberg rows; numbers that do not "
         "depend on the "

@@ -144,7 +144,7 @@ def _axes(panel: Any, center: Floats, R: Floats) -> None:
 EXPERIMENTS = (
     Experiment(
         "pai-2",
-        "000, figure 2: a Bezier patch on a frictionless plane",
+        "Pai et al. 2000, figure 2: a Bezier patch on a frictionless plane",
         "The patch's control points, mass and start are not given: here a bowl of heights "
         ".35 x^2 + .5 y^2 at the control points {+-1, +-1/3}^2, 1 kg, moments .25, .3, .4 kg m^2, "
         "centre of mass .3 m above the vertex, put down tilted and at rest; RK4 as there. With "

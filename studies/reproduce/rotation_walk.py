@@ -180,7 +180,7 @@ def _draw(
 EXPERIMENTS = (
     Experiment(
         "rotation-1",
-        "002, figure 1: poses of the walk",
+        "Bhargava, figure 1: poses of the walk",
         "The humanoid of the report (six actuated hinges, two unactuated slides) walks by "
         "contact-consistent inverse dynamics. Its sizes, masses, gait and steps are not given; "
         "those of `PlanarHumanoid-v0` stand in, at 1 m/s.",
@@ -188,7 +188,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         "rotation-5",
-        "002, figure 5: torques replayed open loop",
+        "Bhargava, figure 5: torques replayed open loop",
         "The torques of eight seconds of that walk are recorded and replayed: from the same state "
         "(here the same bits; in the report, errors that accumulated between inverse and forward "
         "simulation already sufficed for a fall), and with one hip moved by a millionth "

@@ -36,13 +36,13 @@ HOMES = (  # modules with a tuple EXPERIMENTS, in the page's order
 HEAD = """# The sources' experiments, remade
 
 Written by `python -m studies reproduce all --markdown`; run it to see what your machine says.
-Five papers stand behind dynenvs, called by their numbers: 000 Pai, Ascher and Kry, *Forward
-Dynamics Algorithms for Multibody Chains and Contact*; 001 Jain et al. on complementarity in minimal
-coordinates; 002 Bhargava's rotation project; 003 Cloutier, *Properties of robot forward dynamics
-algorithms* (UBC, 1995); 004 Featherstone, *Dynamics* (Summer Screws, 2024). Each section sets
-what the paper reports beside what comes out here, says which of the paper's parameters had to be
-reconstructed, and what cannot be remade. "must" is what a remake has to show; "holds" says whether
-it does on this run. 004 reports no experiment; its identities are tests.
+Five works stand behind dynenvs: Pai, Ascher and Kry, *Forward Dynamics Algorithms for Multibody
+Chains and Contact* (2000); Jain et al. on complementarity in minimal coordinates (2012); Bhargava's
+rotation project; Cloutier, *Properties of robot forward dynamics algorithms* (UBC, 1995);
+Featherstone, *Dynamics* (Summer Screws, 2024), which reports no experiment: its identities are
+tests. Each section sets what the paper reports beside what comes out here, says which of the
+paper's parameters had to be reconstructed, and what cannot be remade. "must" is what a remake has
+to show; "holds" says whether it does on this run.
 """
 
 
