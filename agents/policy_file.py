@@ -153,7 +153,7 @@ def load_policy(what: str | Path, env_id: str | None = None) -> BaseAlgorithm:
             None.
 
     Returns:
-        PPO or SAC on the processor, to act: PPO's value function is zero, critics of SAC are new.
+        PPO or SAC on the processor, to act.  PPO's value function is zero, critics of SAC are new.
 
     Raises:
         FileNotFoundError: no such file.

@@ -4,6 +4,8 @@ import os
 import sys
 from pathlib import Path
 
+from sphinx.util.inspect import TypeAliasForwardRef
+
 import dynenvs
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
@@ -25,6 +27,7 @@ extensions = [
     "sphinx_copybutton",
     "core_pages",
     "environment_pages",
+    "fields",
     "links_outside",
     "mathml",
     "properties",
@@ -32,7 +35,9 @@ extensions = [
 exclude_patterns = ["_ext", "_static", "_templates", "jupyter_execute"]
 templates_path = ["_templates"]
 nitpicky = True  # what a docstring refers to must be on the site; other packages' types are not
-nitpick_ignore_regex = [("py:class", r"(numpy|gymnasium|os|collections|pathlib|nn)\..*|[^.]*")]
+nitpick_ignore_regex = [
+    ("py:class", r"(numpy|gymnasium|stable_baselines3|os|collections|pathlib|nn)\..*|[^.]*")
+]
 myst_enable_extensions = ["colon_fence", "dollarmath"]  # the latter for notebooks
 myst_heading_anchors = 4
 nb_execution_mode = "force"
@@ -43,6 +48,13 @@ nb_merge_streams = True
 autodoc_member_order = "bysource"
 autodoc_typehints = "description"
 autodoc_typehints_description_target = "documented"
+# By their names, not as the unions that they stand for
+autodoc_type_aliases = {
+    "ArrayLike": "array_like",
+    "Floats": "numpy.ndarray",
+    "Ints": "numpy.ndarray",
+}
+TypeAliasForwardRef.__repr__ = lambda self: self.name  # type: ignore[method-assign]  # in unions
 autosummary_generate = True
 autosummary_imported_members = True
 napoleon_google_docstring = True

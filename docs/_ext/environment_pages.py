@@ -172,7 +172,6 @@ it."""
     return f"""## Dataset
 
 `dynenvs collect {name} --episodes 100` writes the expert's episodes as the Minari dataset
-`dynenvs/{name}/expert-v0`; nothing is downloaded. `minari.load_dataset` reads it.
-[Datasets](../lab/learning.md#datasets) says more: noise, other agents, terrain, clusters.
+`dynenvs/{name}/expert-v0` ([other agents, noise, terrain](../lab/learning.md#datasets)).
 
 {folded("Columns, noise, licence", more)}"""

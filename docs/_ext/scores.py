@@ -34,12 +34,9 @@ def scores(env_id: str, results: Path) -> str:
     logs = [read_log(path) for path in sorted(results.glob("*.json"))]
     runs = [log for log in logs if log["env"] == env_id and "final" in log]
     standard = [log for log in runs if not log.get("options")]
-    words = """\
-## Agents
-
-0 is standing still and 1 the expert, in 100 episodes by which no policy was chosen ([all figures,
-curves](../results.md))."""
-    return "\n\n".join((words, ships(env_id, evaluation), on_record(short_name(env_id), standard)))
+    return "\n\n".join(
+        ("## Agents", ships(env_id, evaluation), on_record(short_name(env_id), standard))
+    )
 
 
 def ships(env_id: str, evaluation: Path) -> str:
@@ -48,7 +45,8 @@ def ships(env_id: str, evaluation: Path) -> str:
     words = f"dynenvs evaluate {short_name(env_id)}"
     command = f"{words} --json results/{evaluation.name}"
     rows = [
-        f"What ships, by `{words}`, {measured['machine']['date'][:10]}:",
+        f"What ships, by `{words}`, {measured['machine']['date'][:10]}, in 100 episodes that chose "
+        "no policy. A score of 0 is standing still, 1 is the expert ([all figures](../results.md)):",
         "",
         "| agent | score | falls of 100 | what it is |",
         "| --- | ---: | ---: | --- |",

@@ -47,7 +47,7 @@ class FrictionStage(IntEnum):
     MODES = MODES  # Newton's method on contact modes
     SWEEPS = SWEEPS  # the same, from modes in which Gauss-Seidel ends
     PATH = PATH  # the central path
-    LEMKE = LEMKE
+    LEMKE = LEMKE  # Lemke's method on the LCP written out
     CONES = CONES  # the exact cone's own, from the pyramid's answer
 
 
@@ -111,7 +111,7 @@ def solve_friction(
         scale: least velocity scale of the certificate, in the unit of q (g dt in a step).
 
     Returns:
-        The answer; look at its `status` or `certified` before using p: some problems have none,
+        The answer.  Look at its `status` or `certified` before you use p; some problems have none,
         and on exact cones with mu beyond 10 some answers are not found.
 
     Raises:

@@ -106,12 +106,12 @@ class Model(KnowsMujoco):
 
     Attributes:
         nq, nv, nu: numbers of positions, velocities and actuated velocities.
-        body_names: the world first.  joint_names: joints that move, in order of `v`.
+        body_names, joint_names: the world first; joints that move, in order of `v`.
         geoms: the geoms as described.
         closures: the closed loops as described.
         description: all that the model was built from (`dynenvs.model.description`).
-        sites, keyframes: of the description, by name; actuators, visuals: in order
-            (`dynenvs.model.annotations`, `dynenvs.model.visuals`).
+        sites, keyframes: of the description, by name (`dynenvs.model.annotations`).
+        actuators, visuals: the same, in order (`dynenvs.model.visuals`).
         max_contacts: the user's limit to contacts at once, or None.
         bodies, dofs, features, pairs, solids, loops: read-only record arrays, see
             `dynenvs.memory.layout`.
@@ -247,7 +247,7 @@ class Model(KnowsMujoco):
 
         Raises:
             ModelError: the scene is so large that pairs share their slots (`dynenvs.model.solids`);
-                only `World.contacts` then says who touches whom.
+                only `World.contacts` then says which bodies touch.
         """
         h = self.header
         if h.nblocks:

@@ -44,22 +44,22 @@ class Diagnostics(NamedTuple):
     residual: float  # worst certificate residual of an accepted solution
     opened: float  # largest opening of a closed loop at the end of a step [m, rad]
     overrun: float  # how far a joint has ended a step beyond its stops, at most [rad, m]
-    solves: int
-    pivots: int
+    solves: int  # contact problems solved
+    pivots: int  # and the work that took: factorisations, sweeps, pivots
     # Solves accepted above the certificate's 1e-9, steps that end above 1e-9 in `opened` or
     # `overrun`, halved steps, and steps of trees that whirl which gain energy out of nothing
     degraded: int
-    failed: int
+    failed: int  # steps that could not be solved at all
     overflow: int  # steps with more contacts than the model's limit: `World.step` refuses them
     # Parts of steps that end more than 1e-9 m deeper in something than they began, though the step
     # was shortened; what overlapped before may go 1e-4 m deeper
     sunk: int
-    stages: Stages
-    audits: int  # steps that `World.audit_every` had audited ...
-    # ... those that ended above 1e-9 m or rad, or gained above 1e-6 of their energy, and would do
-    # so in shorter steps as well; and those that would not: it is the rule's own error
+    stages: Stages  # which methods solved them
+    audits: int  # steps that `World.audit_every` had audited
+    # Of these, those that ended above 1e-9 m or rad, or gained above 1e-6 of their energy, and
+    # would do so in shorter steps as well ...
     beyond: int
-    coarse: int
+    coarse: int  # ... and those that would not: an error of the time step
     deepest: float  # deepest overlap at the end of an audited step, of what was apart before [m]
     # Most energy that an audited step gained beyond the work of its actuators [J]; NaN where belts,
     # kinematic bodies or wrenches do work, too

@@ -47,7 +47,7 @@ def set_common(constants: NDArray[Any], task: Any) -> None:
 
 def records(kind: type[T], count: int = 1) -> Sequence[T]:
     """Declare an array of an expert's own: records of a class, whose docstring says what of."""
-    what = (kind.__doc__ or "").split(".")[0]
+    what = (kind.__doc__ or "").split("\n")[0].rstrip(".")
     declared: Sequence[T] = array("room", dtype_of(kind), str(count), what=what)
     return declared
 
