@@ -46,7 +46,7 @@ def ships(env_id: str, evaluation: Path) -> str:
     command = f"{words} --json results/{evaluation.name}"
     rows = [
         f"What ships, by `{words}`, {measured['machine']['date'][:10]}, in 100 episodes that chose "
-        "no policy. A score of 0 is standing still, 1 is the expert ([all figures](../results.md)):",
+        "no policy. Score 0 is standing still, 1 is the expert ([all figures](../results.md)):",
         "",
         "| agent | score | falls of 100 | what it is |",
         "| --- | ---: | ---: | --- |",
