@@ -265,3 +265,16 @@ def test_bench_measures_every_environment(capsys: pytest.CaptureFixture[str]) ->
 def test_one_speed_is_forward(env_id: str, given: str, expected: Any) -> None:
     """A robot that takes three speeds walks straight ahead where one is given."""
     assert cli._command_of(env_id, given, None) == expected
+
+
+def test_a_training_that_learned_nothing_says_where_to_look(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A score of 0 means nothing to one who does not know what it is measured by."""
+    from dynenvs.agents.console import open_console
+    from dynenvs.agents.learn.commands import _say_how_it_ended
+
+    for score, says in ((0.0, True), (0.9, False)):
+        log = {"simulating": 0.1, "minutes": 1.0, "final": {"score": score}}
+        _say_how_it_ended(open_console(), Path("run"), log)
+        assert ("standing still" in capsys.readouterr().out) is says

@@ -41,9 +41,9 @@ COLUMNS = (
 )
 NAME_WIDTH = 10  # of an agent in the table: what the figures leave of 80 columns
 CAPTION = (
-    "spread: standard deviation of the return; speed off: from the command, m/s; slip: how far "
-    "standing feet slide in an episode, m; torque change: 99th percentile from step to step, of "
-    "the limit"
+    "score: 0 is standing still, 1 the expert; spread: standard deviation of the return; speed "
+    "off: from the command, m/s; slip: how far standing feet slide in an episode, m; torque "
+    "change: 99th percentile from step to step, of the limit"
 )
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from dynenvs.agents.learn.sweep import Training
 
+LITTLE = 0.1  # a score as of standing still
+
 Seed = Annotated[int, typer.Option(min=0, help="Seed of weights, worlds and noise.")]
 
 
@@ -324,12 +326,17 @@ def _train_one(one: Training, env: str) -> None:
 
 def _say_how_it_ended(console: Console, folder: Path, log: dict[str, Any]) -> None:
     share = log["simulating"] / max(log["minutes"], 1e-9)
-    console.print(
-        f"{folder}/best.zip: score {log['final']['score']:.3f} after {log['minutes']:.1f} minutes, "
-        f"{100 * share:.0f} % of them in the simulator",
-        highlight=False,
-        soft_wrap=True,
+    score = log["final"]["score"]
+    words = (
+        f"{folder}/best.zip: score {score:.3f} after {log['minutes']:.1f} minutes, "
+        f"{100 * share:.0f} % of them in the simulator"
     )
+    if score < LITTLE:
+        words += (
+            "\n0 is standing still, 1 is the expert: docs/learning.md, Training, says how many "
+            "steps a robot takes"
+        )
+    console.print(words, highlight=False, soft_wrap=True)
 
 
 def _how_to_go_on(algorithm: str, env: str, folder: Path, threads: int | None) -> str:

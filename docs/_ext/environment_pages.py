@@ -123,9 +123,9 @@ def frame(name: str) -> str:
         "allowfullscreen></iframe>"
     )
     return (
-        f"`dynenvs demo {name}` shows its expert; `dynenvs view {name} --steps {STEPS}{told}` made "
-        f'<a href="{source}">this page of an episode</a>, to turn and to scrub.\n\n'
-        + folded("The episode here", shown)
+        f"`dynenvs demo {name}` shows its expert, `dynenvs view {name}` makes "
+        f'<a href="{source}">a page of an episode</a>.\n\n'
+        + folded("The episode here", f"`dynenvs view {name} --steps {STEPS}{told}`\n\n{shown}")
     )
 
 

@@ -112,11 +112,13 @@ class Viewer:
     In the window, space pauses (and `draw` waits), `.` goes on by one picture, arrows and mouse
     move the camera, `+` and `-` zoom, escape closes it; `h` shows the keys.
 
+    What is not given suits the world as it is when the window opens.  With a body's name for
+    `look_at` the camera goes with that body.
+
     Args:
         world: any `World`.
         width, height, view, look_at, distance, azimuth, elevation, camera, forces, shapes: as for
-            `render`; what is not given suits the world as it is when the window opens.  With a
-            body's name for `look_at` the camera goes with that body.
+            `render`.
         speed: simulated seconds a second.
         title: of the window.
 
