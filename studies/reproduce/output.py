@@ -18,6 +18,7 @@ from studies.bench.peers import peer
 from studies.reproduce.experiment import Cell, Experiment, Outcome, Table, number
 
 DPI = 80
+WIDEST = 12  # columns of a table that fit on a page
 
 
 def save(folder: Path, experiment: Experiment, outcome: Outcome) -> list[Path]:
@@ -107,11 +108,21 @@ def section(experiment: Experiment, outcome: Outcome, picture: str | None) -> st
         table = outcome.data[name]
         if len(outcome.shown) > 1:
             lines += [f"{name.capitalize()}:", ""]
-        lines += [*_table(table.columns, table.rows), ""]
+        lines += [*_table(*_upright(table.columns, table.rows)), ""]
     if picture:
         lines += [f"![{experiment.title}]({picture})", ""]
     lines += [f"`python -m studies reproduce {experiment.name}`", ""]
     return "\n".join(lines)
+
+
+def _upright(
+    heads: Sequence[str], rows: Sequence[Sequence[Cell]]
+) -> tuple[Sequence[str], Sequence[Sequence[Cell]]]:
+    """A table with its columns as rows if these are too many for a page."""
+    if len(heads) <= WIDEST:
+        return heads, rows
+    first, *columns = zip(heads, *rows, strict=True)
+    return [number(cell) for cell in first], columns
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[Cell]]) -> list[str]:
