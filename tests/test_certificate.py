@@ -12,11 +12,14 @@ import pytest
 import dynenvs
 from dynenvs import ModelBuilder, World, Worlds, free, prismatic, revolute, spherical
 from dynenvs.dynamics import energy
+from dynenvs.dynamics.crba import crba
+from dynenvs.dynamics.jacobians import frames
+from dynenvs.dynamics.rnea import rnea
 from dynenvs.memory.layout import Bytes, WorldView
 from dynenvs.model.hulls import prism
 from dynenvs.model.model import Model
 from dynenvs.simulation import audit
-from dynenvs.simulation.audit import Audit, Given, Moment, _predict
+from dynenvs.simulation.audit import Audit, Given, Moment, _created, _predict
 
 CUBE = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
 
@@ -422,3 +425,94 @@ def test_motors_that_turn_light_links_fast_are_coarse(seed: int) -> None:
     world.step(rng.uniform(-1, 1, 4) * np.array([40, 20, 10, 5]))
     assert world.diagnostics.beyond == 0
     assert world.diagnostics.coarse == 1
+
+
+def chain(rng: np.random.Generator, lighter: float) -> ModelBuilder:
+    """Three links on hinges about any axes."""
+    builder = ModelBuilder(gravity=(0, 0, 0), timestep=0.002)
+    for i in range(3):
+        joint = revolute(axis=rng.normal(size=3), position=(0.3 * (i > 0), 0, 0))
+        parent, com = f"link {i - 1}" if i else "world", rng.normal(size=3) * 0.1
+        builder.body(f"link {i}", parent=parent, joint=joint, mass=3.0 / lighter**i, com=com)
+    return builder
+
+
+def test_what_velocity_products_create_is_bounded() -> None:
+    """By the identity itself (docs/theory.md), of steps in which something is struck.
+
+    Of velocities that are those of the start, the square of the turn bounds it; a blow leaves
+    products of other velocities, which are of first order in the turn.
+    """
+    above = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        model = chain(rng, 4.0).build()
+        q, v, none, dt = rng.uniform(-2, 2, 3), rng.normal(size=3) * 20, np.zeros(3), 0.002
+        after = v + rng.normal(size=3) * 10
+        later = q + dt * after
+        before, mass = crba(model, q), crba(model, later)
+        products = rnea(model, q, v, none)
+        created = 0.5 * after @ (mass - before) @ after - dt * after @ products
+        moments = []
+        for at, speed in ((q, v), (later, after)):
+            kinetic = float(energy.totals(model, at, speed).kinetic)
+            spin = np.linalg.norm(frames(model, at, speed).angular, axis=1).max()
+            moments.append(Moment(kinetic, 0.0, float(spin), np.zeros(1)))
+        jump = float(0.5 * (after - v) @ mass @ (after - v))
+        assert created <= _created(*moments, dt, jump)
+        above += created > _created(*moments, dt, 0.0)
+    assert above > 5
+
+
+def stopped(seed: int) -> World:
+    """A chain in flight, whose last joint is to meet a stop within the step."""
+    rng = np.random.default_rng(seed)
+    axes, coms = rng.normal(size=(3, 3)), rng.normal(size=(3, 3)) * 0.1
+    q, v = rng.uniform(-2, 2, 3), rng.normal(size=3) * 20
+    builder = ModelBuilder(gravity=(0, 0, 0), timestep=0.002)
+    for i in range(3):
+        end = q[i] + 0.002 * v[i] * rng.random()
+        limits = (-10.0, 10.0)
+        if i == 2:
+            limits = (-10.0, end) if v[i] > 0 else (end, 10.0)
+        joint = revolute(axis=axes[i], position=(0.3 * (i > 0), 0, 0), limits=limits)
+        parent = f"link {i - 1}" if i else "world"
+        builder.body(f"link {i}", parent=parent, joint=joint, mass=3.0 / 4**i, com=coms[i])
+    world = World(builder.build(), audit_every=1)
+    world.reset(q, v)
+    return world
+
+
+@pytest.mark.parametrize("seed", [958, 4359, 5570])
+def test_a_blow_that_comes_in_the_next_step_is_coarse(seed: int) -> None:
+    """A joint ends a step at its stop: in parts the blow costs energy, in the whole step it comes
+    later.  What the step gains is what its velocity products create."""
+    world = stopped(seed)
+    world.step()
+    assert world.diagnostics.gained > 0.0
+    assert world.diagnostics.coarse == 1
+    assert world.diagnostics.beyond == 0
+
+
+@pytest.mark.parametrize(("lift", "beyond"), [(5e-12, 0), (1e-9, 1)])
+def test_a_lift_that_no_step_knows_of_is_none(
+    monkeypatch: pytest.MonkeyPatch, lift: float, beyond: int
+) -> None:
+    """A ball at rest, 5e-12 m higher: corrections leave more than that; not a nanometre."""
+    world = ball(0.1)
+    world.step()
+    real = World._call
+
+    def lifting(world: World) -> Callable[[], int]:
+        step = real(world)
+
+        def lifted() -> int:
+            done: int = step()
+            world.q[2] += lift
+            return done
+
+        return lifted
+
+    monkeypatch.setattr(World, "_call", lifting)
+    world.step()
+    assert world.diagnostics.beyond == beyond

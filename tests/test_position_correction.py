@@ -105,3 +105,31 @@ def test_a_link_that_touches_near_its_axis_is_not_carried_back(start: float, gap
     assert world.q[0] == pytest.approx(math.acos(0.1 / height), abs=5e-4)
     told = world.diagnostics
     assert told.gained == told.beyond == told.degraded == 0
+
+
+@pytest.mark.parametrize("seed", [23, 28])
+def test_what_another_edge_has_entered_is_lifted(seed: int) -> None:
+    """Two arms of round hulls thrash at each other: in a step other edges come to cross.
+
+    The slot of the old crossing has the new one's depth then, and nobody lifted it: the step was
+    halved three times and taken with hulls deeper in each other than they were (`sunk`).
+    """
+    rng = np.random.default_rng(seed)
+    builder = ModelBuilder(gravity=NOTHING, timestep=2e-3)
+    for side in (0, 1):
+        for i in (0, 1):
+            name, parent = f"{side} {i}", f"{side} 0" if i else "world"
+            place = (0.0, 0.0, 0.25) if i else (0.0, 0.15 * side, 0.0)
+            axis = rng.normal(size=3) if i else np.eye(3)[int(rng.integers(3))]
+            joint = revolute(axis=axis, position=place)
+            builder.body(name, parent=parent, joint=joint, density=300.0)
+            points = rng.normal(size=(30, 3))
+            points /= np.linalg.norm(points, axis=1)[:, None]
+            builder.convex(name, name, points=points * (0.07, 0.07, 0.12) + (0, 0, 0.12))
+    builder.self_contact("0 0", "0 1", "1 0", "1 1")
+    world = World(builder.build())
+    for k in range(70):
+        if k % 5 == 0:
+            tau = rng.uniform(-1, 1, 4) * 12.0
+        world.step(tau)
+    assert world.diagnostics.sunk == 0

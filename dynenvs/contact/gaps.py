@@ -42,8 +42,10 @@ def gap_at_end(
         return True, feature_gap(features[contact.source], poses_new)
     spot = spots[spots.shape[0] // 2 + k]
     turned = _cosine(spot.normal, contact.normal) < TURNED
-    # By the slot's geometry at the end: an edge must not have become another one
+    # By the slot's geometry at the end: an edge must not have become another one, but what is
+    # in the ground there is lifted, whichever edges meet
     alike = spot.edges == contact.edges or (spot.edges <= 0 and contact.edges <= 0)
+    alike = alike or spot.gap < 0.0
     # Where another point of the pair touches now, a pull would bury that one
     elsewhere = BESIDE in (contact.edges, spot.edges) and spot.gap >= 0.0
     holds = spot.gap < FAR and not turned and alike and not elsewhere

@@ -30,6 +30,7 @@ from dynenvs.contact.gaps import deepest_contact
 from dynenvs.contact.held import (
     LARGE,
     PUSH_OUT,
+    SHALLOW,
     begin_corrections,
     end_corrections,
     hold_for_stops,
@@ -189,6 +190,11 @@ def _attempt(w: WorldView, dt: float, floating: bool) -> int:
     if aim.worst * aim.turned < DONE and alone and not far and not floating:
         w.answer[0].poses_valid = 0  # nobody asks for `pose_new`
         aim.lowest, aim.seen = max(aim.lowest, -BURIED), 1
+        # Other corners or edges may have met on the way here, which are no contacts
+        if aim.attempt > 0 and aim.known == 0:
+            lowest, _ = sound(w, w.answer[0].contacts)
+            if lowest < -SHALLOW:
+                aim.lowest = lowest
         return ENDED
     update_poses(w, w.q_new, w.pose_new)
     _look(w, dt)
