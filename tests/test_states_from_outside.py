@@ -173,7 +173,13 @@ def test_nobody_writes_into_what_kernels_index_with(name: str) -> None:
         worlds.states = worlds.states.copy()
     for owner in (worlds, env.task, pickle.loads(pickle.dumps(env)).unwrapped.task):
         assert not any(array.flags.writeable for array in _arrays(owner).values())
+    with pytest.raises(AttributeError, match="stays"):
+        env.task.options = env.task.options.copy()
     # What may be changed has a way of its own, and tells of what cannot be
+    with pytest.raises(ValueError, match="remember"):
+        worlds.remember({"steps": -5})
+    with pytest.raises(ValueError, match="remember"):
+        worlds.begin([0], {"steps": -5}, env.np_random)
     with pytest.raises(ValueError, match="finite"):
         worlds.push(np.full((1, env.model.nv), np.nan))
     env.change_options(reset_noise=0.0)
@@ -186,3 +192,15 @@ def test_nor_into_those_of_mujocos_tasks() -> None:
     task = gym.make("dynenvs/MujocoAnt-v5").unwrapped.task
     assert {"links", "options"} <= _arrays(task).keys()
     assert not any(array.flags.writeable for array in _arrays(task).values())
+
+
+def test_batches_begin_where_arrays_have_a_place_for_each_world() -> None:
+    """Others were read beyond their ends."""
+    made = world()
+    worlds = Worlds(made.model, 4)
+    q, v, chosen = worlds.q.copy(), worlds.v.copy(), np.ones(4, np.bool_)
+    assert worlds.beginning(q, v, chosen)()
+    wrong = [(q[:1], v, chosen), (q, v[:, :1].copy(), chosen), (q, v, np.ones(9, np.bool_))]
+    for arrays in [*wrong, (q, v, np.ones(4)), (np.asfortranarray(q), v, chosen)]:
+        with pytest.raises(ValueError, match="must have shapes"):
+            worlds.beginning(*arrays)

@@ -476,7 +476,17 @@ class Worlds(Readings, GuardedBatch):
             q: shape (count, nq).
             v: shape (count, nv).
             chosen: shape (count,).
+
+        Raises:
+            ValueError: an array of another shape or type.
         """
+        wanted = (self.count, self.model.nq), (self.count, self.model.nv), (self.count,)
+        for array, shape, kind in zip((q, v, chosen), wanted, "ffb", strict=True):
+            if array.shape != shape or array.dtype.kind != kind or not array.flags.c_contiguous:
+                raise ValueError(
+                    f"q, v and chosen must have shapes {wanted[0]}, {wanted[1]} and {wanted[2]}, "
+                    f"got {q.shape}, {v.shape} and {chosen.shape}"
+                )
         memory = self.model.packed, bytes_of(self._rows), bytes_of(self._fresh), self._tau
         return bind(begin_worlds, *memory, q, v, chosen.view(np.uint8))
 

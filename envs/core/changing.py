@@ -56,7 +56,7 @@ def change_options(task: Task, options: dict[str, Any]) -> None:
     overwrite(task.start_rows, other.start_rows[:HEAD])
     for name, value in vars(other).items():
         if name not in KEPT:
-            setattr(task, name, value)
+            vars(task)[name] = value
     freeze(task, *task.constants())
 
 

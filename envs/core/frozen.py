@@ -1,4 +1,4 @@
-"""Arrays of a task whose addresses compiled code has: nobody is to write into them by mistake."""
+"""Arrays of a task whose addresses compiled code has: nobody writes into them, or replaces them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+
+class Frozen:
+    """A task; its arrays may be replaced until they are frozen."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        old = vars(self).get(name)
+        if isinstance(old, np.ndarray) and not old.flags.writeable:
+            raise AttributeError(
+                f"{name} of a {type(self).__name__} stays, as compiled code reads it: make another "
+                "environment"
+            )
+        super().__setattr__(name, value)
 
 
 def freeze(task: Any, *more: NDArray[Any]) -> None:

@@ -27,6 +27,7 @@ from dynenvs.envs.core.disturbance_options import (
     read_motors,
 )
 from dynenvs.envs.core.disturbance_records import drawn_fields
+from dynenvs.envs.core.frozen import Frozen
 from dynenvs.envs.core.limit import NO_LIMIT, episode_limit, steps_until
 from dynenvs.envs.core.records import Part, RewardTerm, checked_weights, last_action_field
 from dynenvs.envs.core.starts import read_starts
@@ -41,7 +42,7 @@ MOST_NOISE = 0.2  # at reset [rad] and [rad/s]
 
 
 @dataclass(kw_only=True, eq=False)
-class Task(ABC):
+class Task(Frozen, ABC):
     """Options that all tasks share, checked, and what follows from them.
 
     Args:

@@ -243,6 +243,9 @@ class Worlds(GuardedBatch):
             fields: of the worlds' records, as `Task.reset_fields` gives them.
             random: gives seeds to worlds that have never had one.
             mask: which worlds, shape (count,).
+
+        Raises:
+            ValueError: a value that no record can have.
         """
         self._prepare()  # Ctrl-C may stop it: before anything has changed
         mask = self._everyone.view(np.bool_) if mask is None else mask
@@ -254,8 +257,7 @@ class Worlds(GuardedBatch):
                 generators[i] = seeded(seed)
             elif not rows.started[i]:
                 generators[i] = seeded(int(random.integers(2**63)))
-        for name, value in fields.items():
-            rows.task_states[name][mask] = np.broadcast_to(value, self._count)[mask]
+        self._write(fields, mask)
         rows.started[mask] = True
         self._order(BEGIN, mask)
 
@@ -297,10 +299,23 @@ class Worlds(GuardedBatch):
         """Write into the tasks' records.
 
         Args:
-            fields: as the task gives them, checked; one value for all worlds or one each.
+            fields: of the records; one value for all worlds or one each.
+
+        Raises:
+            ValueError: a value that no record can have; nothing has changed.
         """
+        self._write(fields, self._everyone.view(np.bool_))
+
+    def _write(self, fields: dict[str, Any], mask: Flags) -> None:
+        """The same in the worlds of `mask`."""
+        if not fields:
+            return
+        new = self._rows.task_states[list(fields)].copy()
         for name, value in fields.items():
-            self._rows.task_states[name] = value
+            new[name][mask] = np.broadcast_to(value, self._count)[mask]
+        check_states(self.task.model.header, new, "what the tasks are to remember")
+        for name in fields:
+            self._rows.task_states[name] = new[name]
 
     @alone
     def push(self, change: NDArray[Any]) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dynenvs.envs.checks import flag, interval, number, typed, whole
+from dynenvs.envs.core.frozen import Frozen
 from dynenvs.envs.core.limit import NO_LIMIT, episode_limit
 from dynenvs.envs.mujoco.look import numbers
 from dynenvs.model.actuators import actuator_forces
@@ -33,7 +34,7 @@ MOST_FRAMES = 1000
 
 
 @dataclass(kw_only=True, eq=False)
-class MujocoTask(ABC):
+class MujocoTask(Frozen, ABC):
     """A robot from an XML file, and what is asked of it.
 
     Args:
