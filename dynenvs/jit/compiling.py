@@ -154,17 +154,18 @@ def _start_helper(units: Units) -> None:
 def _announcement(what: str, count: int, seconds: float) -> str:
     parts = f"{count} parts" if count > 1 else "one part"
     root = cache_root()
-    kept = (
-        f"kept in {root}"
-        if is_writable()
-        else f"{root} is not {'writable' if is_trusted() else 'trusted'}, so this will happen at "
-        "every start: set DYNENVS_CACHE_DIR to another folder"
-    )
     span = rounded(seconds)
-    if not _speed.is_measured:
+    kept = ""
+    if not _speed.is_measured:  # the first announcement of this process
         span = f"{span} to {rounded(DOUBT * seconds)}"
+        kept = f"; kept in {root}"
+    if not is_writable():
+        kept = (
+            f"; {root} is not {'writable' if is_trusted() else 'trusted'}, so this will happen at "
+            "every start: set DYNENVS_CACHE_DIR to another folder"
+        )
     cores = "two cores" if _helpers and count > 1 else "one core"
-    return f"compiling {what}: {parts}, about {span} s on {cores}; {kept}"
+    return f"compiling {what}: {parts}, about {span} s on {cores}{kept}"
 
 
 def compile_now(unit: Any) -> None:
