@@ -51,6 +51,7 @@ def main() -> None:
         say(path, run_robot(path, given.worlds), given.steps)
     if given.scenes:
         say("heaps that grow", run_heaps(), given.steps)
+        say("chains of loops", run_chains(), given.steps)
 
 
 def say(name: str, run: Iterator[tuple[int, Counter[str]]], steps: int) -> None:
@@ -180,6 +181,29 @@ def run_heaps() -> Iterator[tuple[int, Counter[str]]]:
             world.step(steps=100)
             found = world.diagnostics
             yield 100, Counter({key: int(getattr(found, key)) for key in COUNTERS})
+
+
+def run_chains() -> Iterator[tuple[int, Counter[str]]]:
+    """Chains of loose links, each pinned to the next by a loop, that swing down onto a floor."""
+    for number in range(sys.maxsize):
+        count, length = 2 + number % 8, 0.2
+        builder = ModelBuilder().half_space("floor", position=(0, 0, -0.37 * length * count))
+        for i in range(count):
+            joint = free(position=(length * (i + 0.5), 0, 0))
+            builder.body(f"b{i}", joint=joint, density=1000.0)
+            ends = (-0.4 * length, 0, 0), (0.4 * length, 0, 0)
+            builder.capsule(f"b{i}", f"b{i}", start=ends[0], end=ends[1], radius=0.02)
+            before, at = (f"b{i - 1}", (0.5 * length, 0, 0)) if i else ("world", (0, 0, 0))
+            back = (-0.5 * length, 0, 0)
+            if i:  # they bend where their round ends would touch
+                builder.exclude(before, f"b{i}")
+            builder.close(f"pin {i}", before, f"b{i}", position_a=at, position_b=back)
+        world = World(builder.build(), audit_every=100)
+        for _ in range(2):
+            world.reset()
+            world.step(steps=200)
+            found = world.diagnostics
+            yield 200, Counter({key: int(getattr(found, key)) for key in COUNTERS})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Arrays of a task whose addresses compiled code has: nobody writes into them, or replaces them."""
+"""Arrays whose addresses compiled code has: nobody writes into them, or replaces them."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 
 class Frozen:
-    """A task; its arrays may be replaced until they are frozen."""
+    """A task, or its worlds; arrays may be replaced until they are frozen."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         old = vars(self).get(name)
         if isinstance(old, np.ndarray) and not old.flags.writeable:
             raise AttributeError(
-                f"{name} of a {type(self).__name__} stays, as compiled code reads it: make another "
-                "environment"
+                f"{name} of {type(self).__name__} stays, as compiled code has its place: set_state "
+                "and change_options change what may change"
             )
         super().__setattr__(name, value)
 

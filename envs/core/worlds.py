@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.envs.checks import check_records, real_numbers
 from dynenvs.envs.core.codes import BEGIN, END_WORDS, OBSERVE, RUNNING, TIME_LIMIT
-from dynenvs.envs.core.frozen import freeze
+from dynenvs.envs.core.frozen import Frozen, freeze
 from dynenvs.envs.core.info import InfoRows, batched
 from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.core.table import new_table, point
@@ -71,7 +70,7 @@ class Rows(NamedTuple):
     actions: Floats
 
 
-class Worlds(GuardedBatch):
+class Worlds(Frozen, GuardedBatch):
     """The state of `count` worlds, and what their last step gave.
 
     Its arrays follow the worlds, and cannot be written into: kernels index with what stands in
@@ -93,6 +92,18 @@ class Worlds(GuardedBatch):
         last_observations, last_info_rows: of an episode's last step, where STEP_AND_BEGIN began
             another one after it.
     """
+
+    # What is shown of `_rows`; plain attributes are the quickest
+    states: NDArray[Any]
+    task_states: NDArray[Any]
+    started: Flags
+    observations: Floats
+    rewards: Floats
+    ends: NDArray[np.int64]
+    info_rows: NDArray[Any]
+    last_observations: Floats
+    last_info_rows: NDArray[Any]
+    actions: Floats
 
     def __init__(self, task: Task, count: int, threads: int = 1) -> None:
         self._guard()
@@ -116,16 +127,6 @@ class Worlds(GuardedBatch):
         self._buffers = self._workspaces()
         self._connect()
 
-    states = property(attrgetter("_shown.states"))
-    task_states = property(attrgetter("_shown.task_states"))
-    started = property(attrgetter("_shown.started"))
-    observations = property(attrgetter("_shown.observations"))
-    rewards = property(attrgetter("_shown.rewards"))
-    ends = property(attrgetter("_shown.ends"))
-    info_rows = property(attrgetter("_shown.info_rows"))
-    last_observations = property(attrgetter("_shown.last_observations"))
-    last_info_rows = property(attrgetter("_shown.last_info_rows"))
-
     def _workspaces(self) -> NDArray[np.uint8]:
         """Scratch memory: a workspace for each thread, and room for a world's task record.
 
@@ -140,7 +141,8 @@ class Worlds(GuardedBatch):
     def _connect(self) -> None:
         """Gather the kernel's arguments: views of the arrays, made once."""
         own = self._rows
-        self._shown = Rows(*map(_read_only, own))
+        shown = {name: _read_only(array) for name, array in own._asdict().items()}
+        vars(self).update(shown)
         freeze(self.task, *self.task.constants())
         self._initial = self.task.model.states(1)
         self._everyone = np.ones(self._count, np.uint8)
@@ -368,7 +370,7 @@ class Worlds(GuardedBatch):
         # The kernel's arguments are views: a pickled one would no longer share memory
         views = {"_constants", "_places", "_table", "_reader", "_run"}
         views |= {
-            "_shown",
+            *Rows._fields,
             "_buffers",
             "_calls",
             "_is_finite",
