@@ -5,8 +5,8 @@
 Loose solids and trees, on a floor or free, 200 steps of 1 to 10 ms, at up to 60 rad/s, half of
 them by the midpoint rule.  A gain is counted from an earlier low, as a share of the scene's largest
 kinetic energy, weight and springs included; by Euler's rule with velocities of the same time as
-positions (docs/theory.md, Semi-implicit Euler, "Energy as it is read").  An overlap is one of more than 1 % of the size of
-the smallest part that was not there at the start.
+positions (docs/theory.md, Semi-implicit Euler, "Energy as it is read").  An overlap is one of more
+than 1 % of the size of the smallest part.
 """
 
 from __future__ import annotations
