@@ -24,6 +24,7 @@ from solids import add_free
 from trees import Array
 
 from dynenvs.contact.detection.detect import measure_gaps
+from dynenvs.contact.detection.geometry.box_box import SMALL, WITHIN
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import open_model, open_work
 from dynenvs.memory.records import FAR
@@ -35,13 +36,16 @@ POLYHEDRA = ("box", "hull")
 PAIRS = [
     pair
     for pair in itertools.combinations_with_replacement(KINDS, 2)
-    if pair != ("sphere", "sphere") and not (pair[0] in POLYHEDRA and pair[1] in POLYHEDRA)
+    if pair != ("sphere", "sphere")
 ]
 CUBE = np.array(list(itertools.product((-1.0, 1.0), repeat=3)))
 # How far apart, relative to the smaller one's size
 GAPS = (0.0, 1e-12, -1e-12, 1e-9, -1e-9, 1e-6, -1e-6, 1e-4, -1e-4, 1e-3, -1e-3)
 SEEN = 0.015  # what is further apart need not be seen [m]
 TOLERANCE = 2e-6  # relative to the smaller one's size: what leans by 1e-6 counts as flat
+# Of boxes and hulls: what is so near an edge, or a corner, counts as on it
+EDGY = 2.0 * WITHIN / SMALL
+BEYOND = 0.05  # of a depth, of boxes and hulls: a corner just beyond the face that was chosen
 UP = np.array([0.0, 0.0, 1.0])
 
 
@@ -257,6 +261,7 @@ class Found(NamedTuple):
     made: Array
     normal: Array  # how far the best is from that of a slot as near as the nearest
     seen: Array  # whether they are so near each other that they must be seen
+    tolerance: Array  # of its gap
 
 
 def try_pair(
@@ -268,7 +273,8 @@ def try_pair(
     rng.shuffle(scales)
     a, b = (Solid(kind, size, rng) for kind, size in zip(kinds, scales, strict=True))
     poses, small = touching(a, b, rng, count), min(scales)
-    level = TOLERANCE * small
+    tolerance = np.full(count, EDGY if {*kinds} <= {*POLYHEDRA} else TOLERANCE)
+    level = tolerance[0] * small
     slots = read_all(a, b, poses)
     ways = np.zeros((max(map(len, slots)), count, 3))
     gap = np.full(count, np.inf)
@@ -282,7 +288,7 @@ def try_pair(
     parts = np.array([parted(a, b, poses, n) for n in directions])
     truth, best = parts.max(axis=0), np.array(directions)[parts.argmax(axis=0), range(count)]
     made, seen = poses.gap / small, truth < SEEN
-    first = Found(gap / small, truth / small, made, gap, seen)
+    first = Found(gap / small, truth / small, made, gap, seen, tolerance)
     for i in np.flatnonzero(missed(first) | made_up(first)):  # or our planes are not the best
         starts = [n[i] for n in directions if np.linalg.norm(n[i]) > 0.5]
         pose = Poses(*(x[i : i + 1] for x in poses))
@@ -294,7 +300,7 @@ def try_pair(
             for i, found in enumerate(slots)
         ]
     )
-    return Found(gap / small, truth / small, made, turn, seen)
+    return Found(gap / small, truth / small, made, turn, seen, tolerance)
 
 
 def read_all(a: Solid, b: Solid, poses: Poses) -> list[list[tuple[float, Array]]]:
@@ -333,8 +339,10 @@ def _theirs(a: Solid, b: Solid, poses: Poses, coal: Any) -> Array:
 
 def missed(found: Found) -> Array:
     """Poses whose overlap no slot tells."""
-    deep = found.truth < -TOLERANCE
-    return found.seen & deep & ~(found.gap < found.truth + TOLERANCE)
+    deep = found.truth < -found.tolerance
+    known = found.truth + found.tolerance
+    beyond = np.where(found.tolerance == EDGY, BEYOND * np.minimum(found.truth, 0.0), 0.0)
+    return found.seen & deep & ~(found.gap < known - beyond)
 
 
 def made_up(found: Found) -> Array:
@@ -343,7 +351,7 @@ def made_up(found: Found) -> Array:
     What overlaps may leave by the way that it was made, where another one is shorter.
     """
     deep = np.minimum(np.minimum(found.truth, found.made), 0.0)
-    return found.seen & (found.gap < 3.0 * deep - 2.0 * TOLERANCE)
+    return found.seen & (found.gap < 3.0 * deep - 2.0 * found.tolerance)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Round solids against each other and all others, where they touch in every special way.
+"""All solids against each other, where they touch in every special way.
 
 The oracle makes poses whose answer is known (`oracle.py`); below are the kinds of faults that it
 found, each as small as it can be.
@@ -22,6 +22,24 @@ from dynenvs import ModelBuilder, World, free
 @pytest.mark.parametrize("kinds", PAIRS, ids="-".join)
 def test_what_touches_is_found(kinds: tuple[str, str], seed: int) -> None:
     """Nothing that overlaps is missed, and no overlap is made up: four pairs of solids each."""
+    check(kinds, seed)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "seed"),
+    [
+        (("box", "box"), 45),  # of two corners at a place the one that lies less deep was told
+        (("box", "hull"), 34),  # so was a corner beside which two edges cross deeper
+        (("box", "hull"), 36),  # depth was told along a side of an edge that looks past the other
+    ],
+)
+def test_the_deepest_at_a_place_is_told(kinds: tuple[str, str], seed: int) -> None:
+    """Boxes and hulls of which one overlapped by up to twice as much as any slot told."""
+    check(kinds, seed)
+
+
+def check(kinds: tuple[str, str], seed: int) -> None:
+    """Four random pairs of solids in a hundred poses each."""
     coal: Any = pytest.importorskip("coal")
     rng = np.random.default_rng([seed, *map(ord, "".join(kinds))])
     for _ in range(4):

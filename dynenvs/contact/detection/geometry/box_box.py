@@ -17,7 +17,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.contact.detection.geometry.spot import Point, along, column, dot, point
+from dynenvs.contact.detection.geometry.spot import (
+    Point,
+    along,
+    column,
+    discard,
+    dot,
+    point,
+)
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats, Records
 
@@ -139,10 +146,12 @@ def box_box(a: Any, b: Any, separation: float, n: Point, spots: Records, first: 
         if a.inside[p]:
             spot = spots[first + a.numbers[p]]
             _fill(spot, point(a.corners[p]), normal_b, a.gaps[p] * dot(n, normal_b))
-        if b.inside[p] and not _stands_on_corner(a, b, p, fine * SAME):
-            spot = spots[first + 8 + b.numbers[p]]
-            gap = -b.gaps[p] * dot(n, inward)
-            _fill(spot, along(point(b.corners[p]), gap, inward), inward, gap)
+    for p in range(4):
+        if b.inside[p]:
+            gap, k = -b.gaps[p] * dot(n, inward), _corner_at(a, b, p, fine * SAME)
+            if k < 0 or takes_over(spots, first + a.numbers[k], gap, fine):
+                spot = spots[first + 8 + b.numbers[p]]
+                _fill(spot, along(point(b.corners[p]), gap, inward), inward, gap)
     for p in range(4):
         for q in range(4):
             _cross(a, b, p, q, n, within, spots[first + 16 + 4 * p + q])
@@ -199,14 +208,26 @@ def _cast_corners(shape: Any, other: Any, n: Point, within: float) -> None:
 
 
 @inlined
-def _stands_on_corner(a: Any, b: Any, p: int, same: float) -> bool:
-    """Whether corner p of B's face meets a corner of A that touches already."""
+def _corner_at(a: Any, b: Any, p: int, same: float) -> int:
+    """The corner of A's face that touches already where corner p of B's does, or -1."""
     x = -b.hu if p in (0, 3) else b.hu
     y = -b.hv if p < 2 else b.hv
     for k in range(4):
         if a.inside[k] and abs(a.feet[k, 0] - x) < same and abs(a.feet[k, 1] - y) < same:
-            return True
-    return False
+            return k
+    return -1
+
+
+@inlined
+def takes_over(spots: Records, at: int, gap: float, fine: float) -> bool:
+    """Whether a corner lies deeper than the other solid's at the same place, whose slot is `at`.
+
+    The two are one contact, and the deeper one tells how deep it is: the other slot is discarded.
+    """
+    deeper = gap < spots[at].gap - fine * TIE
+    if deeper:
+        discard(spots, at, 1)
+    return bool(deeper)
 
 
 @inlined

@@ -14,7 +14,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dynenvs.contact.detection.geometry.box_box import ASTRAY, SAME, WITHIN
+from dynenvs.contact.detection.geometry.box_box import (
+    ASTRAY,
+    SAME,
+    WITHIN,
+    takes_over,
+)
 from dynenvs.contact.detection.geometry.polyhedron import (
     Polyhedron,
     corner_of,
@@ -87,11 +92,11 @@ def clip(
         gap = dot(normal_a, p) - a.levels[face_a]
         near = gap < LOOK * slant_a and looks_b[j] > 0.0
         over = near and _is_within(sides_a, p, within)
-        if over and not _taken(a, spots, first, p, n, fine * SAME):
+        k = _corner_at(a, spots, first, p, n, fine * SAME) if over else -1
+        if over and (k < 0 or takes_over(spots, first + k, gap, fine)):
             _fill(spots[first + own + j], along(p, gap, inward), inward, gap, origin)
     for side in range(_ways(a, face_a)):
-        place = first + own + others + 2 * side
-        _cross(a, b, face_a, face_b, side, sides_b, n, within, origin, spots, place)
+        _cross(a, b, face_a, face_b, side, sides_b, n, within, origin, spots, first)
 
 
 @inlined
@@ -134,8 +139,8 @@ def _ways(shape: Polyhedron, face: int) -> int:
 def facing(shape: Polyhedron, n: Point, looks: Floats, heights: Floats) -> int:
     """A face with all that is outermost along n, or -1; of several that which lies closest to it.
 
-    How close, its three outermost corners tell, not how much it looks along n: what is near the
-    other solid counts, however steep.
+    How close, its three outermost corners tell, and the less a face looks along n, the closer it
+    has to be: beside an edge the other solid lies over the face that looks at it.
     looks: becomes 1 for each corner of a face that looks along n, else 0
     heights: work array, a number for each corner
     """
@@ -162,7 +167,7 @@ def facing(shape: Polyhedron, n: Point, looks: Floats, heights: Floats) -> int:
                 second, third = depth, second
             elif depth < third:
                 third = depth
-        cost = first + second + third + 1e-9 * (1.0 - cosine)
+        cost = (first + second + third + 1e-9 * (1.0 - cosine)) / cosine
         if count > held or (count == held and cost < best):
             best, held, found = cost, count, f
     return found
@@ -178,15 +183,15 @@ def _fill(spot: Any, center: Point, n: Point, gap: float, origin: Point) -> None
 
 
 @inlined
-def _taken(a: Polyhedron, spots: Records, first: int, p: Point, n: Point, same: float) -> bool:
-    """Whether a corner of A that touches already stands on B's corner p."""
-    found = False
+def _corner_at(a: Polyhedron, spots: Records, first: int, p: Point, n: Point, same: float) -> int:
+    """The corner of A that touches already where B's corner p does, or -1."""
     for i in range(a.corners.shape[0] // 3):
         if spots[first + i].gap < FAR:
             d = minus(three(a.corners, i), p)
             d = along(d, -dot(d, n), n)
-            found = found or dot(d, d) < same * same
-    return found
+            if dot(d, d) < same * same:
+                return i
+    return -1
 
 
 @inlined
@@ -218,30 +223,39 @@ def _cross(
         if enter > leave:  # most sides pass by
             return
     if at_enter >= 0:
-        _meet(a, b, face_a, face_b, i, j, enter, at_enter, n, within, origin, spots[first])
+        _meet(a, b, face_a, face_b, side, enter, at_enter, n, within, origin, spots, first, 0)
     if at_leave >= 0:
-        _meet(a, b, face_a, face_b, i, j, leave, at_leave, n, within, origin, spots[first + 1])
+        _meet(a, b, face_a, face_b, side, leave, at_leave, n, within, origin, spots, first, 1)
 
 
 @inlined
 def _meet(
-    a: Polyhedron, b: Polyhedron, face_a: int, face_b: int, i: int, j: int, t: float, q: int,
-    n: Point, within: float, origin: Point, spot: Any,
+    a: Polyhedron, b: Polyhedron, face_a: int, face_b: int, side: int, t: float, q: int,
+    n: Point, within: float, origin: Point, spots: Records, first: int, way: int,
 ) -> None:  # fmt: skip
-    """The side from corner i to j of A at t, across side q of B's face, between their ends."""
+    """A side of A's face at t, across side q of B's face.
+
+    Where a corner has a slot, it is this one's, too, unless it lies less deep.
+    way: 0 where the side enters B's face, 1 where it leaves it
+    """
+    i, j = corner_of(a, face_a, side), corner_of(a, face_a, side + 1)
     k, l = corner_of(b, face_b, q), corner_of(b, face_b, q + 1)
+    own, others = a.corners.shape[0] // 3, b.corners.shape[0] // 3
+    place = own + others + 2 * side + way
     start, c = three(a.corners, i), three(b.corners, k)
     u, v = minus(three(a.corners, j), start), minus(three(b.corners, l), c)
-    length = math.sqrt(dot(u, u))
-    if min(t, 1.0 - t) * length <= within:
-        return
+    there = -1
+    if min(t, 1.0 - t) * math.sqrt(dot(u, u)) <= within:
+        there = i if t < 0.5 else j
     p = along(start, t, u)
     # Where along B's side: both cast on the plane across n
     flat_v = along(v, -dot(v, n), n)
     s = dot(minus(p, c), flat_v) / dot(flat_v, flat_v)
     inside = min(s, 1.0 - s) * math.sqrt(dot(flat_v, flat_v))
-    if inside <= (within if sides(a, face_a) > 2 else -within):  # no corner of B stands over a line
+    if inside < -within:
         return
+    if inside <= within and sides(a, face_a) > 2:  # no corner of B stands over a line
+        there = own + (k if s < 0.5 else l)
     gap = dot(minus(p, along(c, s, v)), n)
     normal, cosine = n, 1.0
     common = cross(u, v)
@@ -251,7 +265,12 @@ def _meet(
         common = (common[0] / size, common[1] / size, common[2] / size)
         if dot(common, n) >= ASTRAY:
             normal, cosine = common, dot(common, n)
-    _fill(spot, p, normal, gap * cosine, origin)
-    own, others = a.corners.shape[0] // 3, b.corners.shape[0] // 3
+    gap *= cosine
+    if there >= 0:
+        at, has_slot = first + there, spots[first + there].gap < FAR
+        if not (has_slot and takes_over(spots, at, gap, within / WITHIN)):
+            return
+    spot = spots[first + place]
+    _fill(spot, p, normal, gap, origin)
     one, other = min(i, j) * own + max(i, j), min(k, l) * others + max(k, l)
     spot.edges = 1 + one * others * others + other
