@@ -18,7 +18,7 @@ from dynenvs.envs.core.base import DynEnv
 from dynenvs.envs.core.codes import END_WORDS
 from dynenvs.envs.core.limit import NO_LIMIT
 from dynenvs.envs.core.vector import DynVectorEnv
-from dynenvs.envs.core.worlds import Worlds
+from dynenvs.envs.core.worlds import TaskWorlds
 from dynenvs.memory.layout import Floats
 from dynenvs.registration import MUJOCO
 
@@ -51,7 +51,7 @@ class Episode(NamedTuple):
 class Record:
     """Arrays of a batch of episodes, one entry a world and a control step."""
 
-    def __init__(self, worlds: Worlds, limit: int) -> None:
+    def __init__(self, worlds: TaskWorlds, limit: int) -> None:
         n, model = len(worlds.states), worlds.task.model
         self.worlds = worlds
         self.start = self.worlds.states["q"].copy()

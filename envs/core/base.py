@@ -19,7 +19,7 @@ from dynenvs.envs.core.codes import STEP, TERMINATIONS, TRUNCATIONS
 from dynenvs.envs.core.shell import Observation, Shell, checked_options
 from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.core.task import Task
-from dynenvs.envs.core.worlds import Worlds
+from dynenvs.envs.core.worlds import TaskWorlds
 from dynenvs.memory.layout import Floats
 from dynenvs.model.model import Model
 from dynenvs.model.mujoco_words import of_one_state
@@ -34,8 +34,8 @@ class DynEnv(Shell):
     task: Task
     task_type: ClassVar[type[Task]]
 
-    def _take(self, worlds: Worlds | None, index: int) -> None:
-        self.worlds = Worlds(self.task, 1) if worlds is None else worlds.one(index)
+    def _take(self, worlds: TaskWorlds | None, index: int) -> None:
+        self.worlds = TaskWorlds(self.task, 1) if worlds is None else worlds.one(index)
 
     def _arrays(self) -> Arrays:
         return self.worlds.arrays()

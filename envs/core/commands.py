@@ -6,10 +6,10 @@ from typing import Any
 
 import gymnasium as gym
 
-from dynenvs.envs.core.worlds import Worlds
+from dynenvs.envs.core.worlds import TaskWorlds
 
 
-def give_command(worlds: Worlds, fields: dict[str, Any]) -> None:
+def give_command(worlds: TaskWorlds, fields: dict[str, Any]) -> None:
     """Let the worlds follow other commands, until their episodes end.
 
     Args:

@@ -15,8 +15,8 @@ class Frozen:
         old = vars(self).get(name)
         if isinstance(old, np.ndarray) and not old.flags.writeable:
             raise AttributeError(
-                f"{name} of {type(self).__name__} stays, as compiled code has its place: set_state "
-                "and change_options change what may change"
+                f"{name} cannot be replaced, since compiled code knows where it is: set_state and "
+                "change_options change what may change"
             )
         super().__setattr__(name, value)
 

@@ -31,7 +31,7 @@ from dynenvs.envs.core.starts import write_starts
 from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.core.task import Task
 from dynenvs.envs.core.vector_shell import Flags, Floats, VectorShell
-from dynenvs.envs.core.worlds import Worlds
+from dynenvs.envs.core.worlds import TaskWorlds
 from dynenvs.model.mujoco_words import of_one_state
 
 ORDERS = {
@@ -52,8 +52,8 @@ class DynVectorEnv(VectorShell):
     env_type: ClassVar[type[DynEnv]]
     task: Task
 
-    def _make_worlds(self) -> Worlds:
-        self.worlds = Worlds(self.task, self.num_envs, self.num_threads)
+    def _make_worlds(self) -> TaskWorlds:
+        self.worlds = TaskWorlds(self.task, self.num_envs, self.num_threads)
         self._order = ORDERS[self.autoreset_mode]
         return self.worlds
 

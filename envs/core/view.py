@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dynenvs.dynamics.crba import crba
 from dynenvs.envs.core.task import Task
-from dynenvs.envs.core.worlds import Worlds
+from dynenvs.envs.core.worlds import TaskWorlds
 from dynenvs.envs.render import Frame, Hooks, Renderer
 from dynenvs.envs.render.snapshot import poses_at, snapshot
 from dynenvs.envs.render.window import Mode
@@ -30,7 +30,7 @@ class Shown(Protocol):
     """An environment of one world, as a picture of it needs it (`base.DynEnv`)."""
 
     task: Task
-    worlds: Worlds
+    worlds: TaskWorlds
     render_mode: str | None
     width: int
     height: int

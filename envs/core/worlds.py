@@ -70,7 +70,7 @@ class Rows(NamedTuple):
     actions: Floats
 
 
-class Worlds(Frozen, GuardedBatch):
+class TaskWorlds(Frozen, GuardedBatch):
     """The state of `count` worlds, and what their last step gave.
 
     Its arrays follow the worlds, and cannot be written into: kernels index with what stands in
@@ -357,9 +357,9 @@ class Worlds(Frozen, GuardedBatch):
         self._rows.started[:] = True
         self._order(OBSERVE)
 
-    def one(self, index: int) -> Worlds:
+    def one(self, index: int) -> TaskWorlds:
         """World number `index` alone; it shares the memory."""
-        single = object.__new__(Worlds)
+        single = object.__new__(TaskWorlds)
         single.__dict__.update(self.__dict__)
         single._count, single._threads = 1, 1
         single._rows = Rows._make(array[index : index + 1] for array in self._rows)
