@@ -124,6 +124,9 @@ def test_make_vec(name: str) -> None:
     assert again.num_envs == 3
     assert_same(again.reset(seed=1), envs.reset(seed=1))
     assert repr(envs) == f"{type(envs).__name__}({name}, num_envs=3)"
+    if hasattr(envs, "worlds"):
+        task = type(envs.task).__name__
+        assert repr(envs.worlds) == f"<TaskWorlds: 3 of {task}, threads=1>"  # of so few
     envs.close()
     envs.close()
     assert envs.closed

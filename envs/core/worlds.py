@@ -127,6 +127,10 @@ class TaskWorlds(Frozen, GuardedBatch):
         self._buffers = self._workspaces()
         self._connect()
 
+    def __repr__(self) -> str:
+        task = type(self.task).__name__
+        return f"<{type(self).__name__}: {self._count} of {task}, threads={self._threads}>"
+
     def _workspaces(self) -> NDArray[np.uint8]:
         """Scratch memory: a workspace for each thread, and room for a world's task record.
 
