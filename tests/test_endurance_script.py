@@ -15,7 +15,7 @@ ROBOT = """<mujoco><worldbody><geom type="plane" size="5 5 1"/><body pos="0 0 0.
 
 @pytest.mark.thorough
 def test_a_line_a_case(tmp_path: Path) -> None:
-    """An environment, a robot from a file, heaps; a file that is missing is told."""
+    """An environment, a robot from a file, heaps, chains; a file that is missing is told."""
     file = tmp_path / "box.xml"
     file.write_text(ROBOT, encoding="utf-8")
     cases = ["--envs", "dynenvs/DoublePendulum-v0", "--robots", str(file), "nowhere.xml"]
@@ -27,8 +27,8 @@ def test_a_line_a_case(tmp_path: Path) -> None:
         text=True,
         check=True,
     )
-    env, box, missing, heaps = run.stdout.splitlines()
+    env, box, missing, heaps, chains = run.stdout.splitlines()
     counted = "MB; degraded 0, failed 0, overflow 0, sunk 0, coarse 0, beyond 0, refused 0"
-    for line in (env, box, heaps):
+    for line in (env, box, heaps, chains):
         assert counted in line
     assert missing.startswith("nowhere.xml: not run: cannot read")
