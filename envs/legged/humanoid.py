@@ -174,7 +174,7 @@ class HumanoidEnv(LeggedRobot):
       pelvis upright.
     - `gait_frequency` = (1, 0): of the gait clock, standing [Hz], and what it gains with the
       commanded speed [Hz s/m].  Slower clocks make longer steps: (0.6, 0.3) by a fifth to two
-      fifths; the shipped policies know this one alone.
+      fifths; the shipped policies were trained with the default.
     - `command_interval` = 0: time after which a drawn command is drawn anew [s]; 0 for never.
     - `push_impulse` = 0: size of horizontal impulses on the pelvis [N s], at most 200, in drawn
       directions every `push_interval` = 3 s.
