@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 
-from dynenvs import ModelBuilder, World, free, revolute
+from dynenvs import ModelBuilder, World, free, prismatic, revolute
 from dynenvs.contact.project import LEVER, MOST_TURN
 from dynenvs.dynamics.jacobians import frames
 
@@ -133,3 +133,42 @@ def test_what_another_edge_has_entered_is_lifted(seed: int) -> None:
             tau = rng.uniform(-1, 1, 4) * 12.0
         world.step(tau)
     assert world.diagnostics.sunk == 0
+
+
+def test_what_a_stop_does_not_let_turn_is_lifted_by_the_others() -> None:
+    """The tip of a light hand at its stop is in the ground: the heavy carriage lifts it.
+
+    The smallest correction turns the hand alone, beyond its stop; cut there, and asked for again
+    and again, it lifted nothing.
+    """
+    builder = ModelBuilder(gravity=NOTHING)
+    builder.half_space("ground")
+    rail = prismatic("lift", axis=(0, 0, 1), position=(0, 0, 0.5))
+    builder.body("carriage", joint=rail, mass=10.0)
+    wrist = revolute("wrist", axis=(0, 1, 0), limits=(0.0, 1.0))
+    builder.body("hand", parent="carriage", joint=wrist, mass=0.1, inertia=(1e-4,) * 3)
+    builder.sphere("tip", "hand", radius=0.05, position=(0.2, 0, -0.45 - 1e-5))
+    world = World(builder.build(), timestep=2e-3)
+    world.step()
+    np.testing.assert_allclose(world.q, [1e-5, 0.0], atol=1e-12)
+
+
+def test_what_is_only_lifted_may_be_lifted_further() -> None:
+    """Two points half a millimetre apart, 2 and 1 um in the ground: lifting the first lifts both.
+
+    By hand: the smallest correction for the first alone, mass m, inertia I at a lever r.  Both
+    met exactly took a turn of 2 mrad, and lifted the foot by 0.2 mm.
+    """
+    builder, mass, inertia, lever = ModelBuilder(gravity=NOTHING), 2.0, 0.01, 0.1
+    builder.box("ground", "world", half_size=(1, 1, 0.5), position=(0, 0, -0.5))
+    rail = prismatic("lift", axis=(0, 0, 1), position=(0, 0, 0.5))
+    builder.body("carriage", joint=rail, mass=0.5 * mass)
+    pitch = revolute("pitch", axis=(0, 1, 0))
+    builder.body("foot", parent="carriage", joint=pitch, mass=0.5 * mass, inertia=(inertia,) * 3)
+    for name, x, depth in (("toe", lever, 2e-6), ("nail", lever + 5e-4, 1e-6)):
+        builder.sphere(name, "foot", radius=0.05, position=(x, 0, -0.45 - depth))
+    world = World(builder.build(), timestep=2e-3)
+    world.step()
+    pull = 2e-6 / (1.0 / mass + lever**2 / inertia)
+    np.testing.assert_allclose(world.q, [pull / mass, -pull * lever / inertia], rtol=1e-4)
+    assert world.certificate().deepest < 1e-9

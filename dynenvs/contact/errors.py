@@ -14,12 +14,13 @@ from dynenvs.jit.compiled import inlined, inlined_source
 from dynenvs.kinematics.rotation import rotate
 from dynenvs.kinematics.spatial import dot3
 from dynenvs.memory.layout import Floats, Records, WorkView
-from dynenvs.memory.records import BENT, FAR, HELD, SWING
+from dynenvs.memory.records import BENT, FAR, HALF_SPACE, HELD, SWING
 from dynenvs.simd.elementary import asin
 
 LEFT_OUT = math.inf  # error of a row that takes no part
 BURIED = 1e-9  # depth from which something is in the ground [m]
 FLUSH = 1e-10  # depth up to which it touches [m]
+AT_STOP = 1e-12  # from a stop, at which a joint is there [rad, m]
 LOW = 1e-8  # height from which the way of a point above another one is its own [m]
 # What corrections do: bring contacts where their velocities said; the same, but pull nothing
 # together; only lift out what is in the ground
@@ -45,6 +46,18 @@ def stop_error(dof: Any, q: Floats, upwards: bool) -> float:
 
 
 @inlined
+def holds_stop(aim: Any, error: float, pressed: bool) -> bool:
+    """Whether a stop takes part in a correction: it was passed or pressed, or ended the last one.
+
+    A joint that a correction would lead through its stop is left there: the next correction must
+    know, or it would be cut again, and lift nothing.
+
+    aim: `w.correction[0]`; error: of the stop's row
+    """
+    return bool(error > 0.0 or pressed or (aim.attempt > 0 and error > -AT_STOP))
+
+
+@inlined
 def contact_errors(w: WorkView, errors: Floats, speeds: Floats, dt: float) -> None:
     """Errors of the contacts' rows at `w.pose_new`, as far as they take part [m].
 
@@ -64,8 +77,7 @@ def contact_errors(w: WorkView, errors: Floats, speeds: Floats, dt: float) -> No
         gap, moves = contact.before, response(w, i)
         if held or not gap < FAR or not moves > 0.0:
             continue
-        # What the velocities announced: no less than touching
-        announced = max(0.0, contact.gap + dt * speeds[r] + contact.bend)
+        announced = announced_gap(contact, speeds[r], dt)
         if aim.way == LIFT:
             # What touches besides is to stay where it is
             if gap > BURIED:
@@ -89,6 +101,26 @@ def contact_errors(w: WorkView, errors: Floats, speeds: Floats, dt: float) -> No
             tangential_errors(contact, w.pose, w.pose_new, speeds, dt, errors)
             for k in range(r + 1, r + 1 + contact.stick):
                 aim.worst = max(aim.worst, abs(errors[k]))
+
+
+@inlined
+def announced_gap(contact: Any, speed: float, dt: float) -> float:
+    """Gap at the end of the step by the velocities, no less than touching [m]."""
+    return max(0.0, float(contact.gap + dt * speed + contact.bend))
+
+
+@inlined
+def is_free_to_part(w: WorkView, index: int, speed: float, dt: float) -> bool:
+    """Whether a contact that is lifted may be lifted further: nothing presses it.
+
+    Not above a plane: points that were left out of the problem move with those that are in it.
+    """
+    contact = w.contacts[index]
+    if contact.kind == HALF_SPACE:
+        return False
+    announced = announced_gap(contact, speed, dt)
+    lifts = w.correction[0].way == LIFT
+    return bool(lifts or not bears(contact, response(w, index), announced, dt))
 
 
 @inlined

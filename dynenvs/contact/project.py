@@ -25,7 +25,7 @@ from dynenvs.contact.detection.detect import (
     number_contacts,
     read_low,
 )
-from dynenvs.contact.errors import BURIED, LIFT, PULL, PUSH
+from dynenvs.contact.errors import AT_STOP, BURIED, LIFT, PULL, PUSH
 from dynenvs.contact.gaps import deepest_contact
 from dynenvs.contact.held import (
     LARGE,
@@ -71,10 +71,11 @@ SMALL = 1e-5  # of pulls and ways along the ground: left at last; and just beyon
 FAR_TURN = 1e-4  # of a correction, from which it is looked at: at a metre it is LARGE [rad, m]
 MOST_TURN = 0.02  # of a coordinate in one correction [rad, m] ...
 LEVER = 0.05  # ... and what the largest error asks for at this distance from an axis [m]
-AT_STOP = 1e-12  # what a correction onto a stop may be off by [rad, m]
 TINY = 1e-300  # in place of no correction at all, which is divided by
 # What comes of an attempt
 STANDS, TRY_AGAIN, ENDED = 0, 1, 2
+# Which errors one meets: PARTLY where some rows were left out, since they would have pulled
+ALL, PARTLY, UNSOLVED = 0, 1, 2
 
 
 @unit("contact", seconds=14)
@@ -92,9 +93,12 @@ def correct_positions(w: WorldView, dt: float) -> int:
     corrected = False
     for attempt in range(ATTEMPTS if w.answer[0].rows > 0 else 0):
         aim.attempt = attempt
-        if not _find_errors(w, dt) or not _solve(w):
+        if not _find_errors(w, dt):
             break
-        found = _attempt(w, dt, floating > 0)
+        solved = _solve(w, dt)
+        if solved == UNSOLVED:
+            break
+        found = _attempt(w, dt, floating > 0 or solved == PARTLY)
         corrected = corrected or found != TRY_AGAIN
         if found == ENDED:
             break
@@ -153,20 +157,19 @@ def _find_errors(w: WorldView, dt: float) -> bool:
 
 
 @inlined
-def _solve(w: WorldView) -> bool:
-    """The motion `w.v_next` that corrects the errors, or a part of large ones."""
+def _solve(w: WorldView, dt: float) -> int:
+    """The motion `w.v_next` that corrects the errors, or a part of large ones; which it meets."""
     aim = w.correction[0]
     aim.before = aim.worst
     aim.share = min(1.0, PUSH_OUT / aim.worst)
     if w.answer[0].sparse != 0:
-        return bool(solve_island_errors(w, aim.share) == SOLVED)
-    solve_row_errors(w, aim.share)
-    return True
+        return ALL if solve_island_errors(w, aim.share) == SOLVED else UNSOLVED
+    return ALL if solve_row_errors(w, aim.share, dt) else PARTLY
 
 
 @inlined
-def _attempt(w: WorldView, dt: float, floating: bool) -> int:
-    """Correct positions by `w.v_next`, and look at what comes of it."""
+def _attempt(w: WorldView, dt: float, looks: bool) -> int:
+    """Correct positions by `w.v_next`, and look at what comes of it, at once if that `looks`."""
     aim, dq = w.correction[0], w.v_next
     within = aim.beyond <= LARGE
     if aim.way == PULL and _pulls_in(w):
@@ -182,12 +185,12 @@ def _attempt(w: WorldView, dt: float, floating: bool) -> int:
     # Near a joint's axis a small error takes a far turn, which may end anywhere
     scale(dq, share)
     aim.share *= share
-    stay_within_stops(w.dofs, w.q_new, dq)
+    cut = stay_within_stops(w.dofs, w.q_new, dq)
     far = aim.worst > LARGE or largest(dq) > FAR_TURN
     # What is linear about it holds to the share that things have turned; of round things nearly
     alone = w.header[0].ne == 0 and (w.header[0].nsmooth == 0 or aim.pull > -DONE)
     integrate(w, w.q_new, dq, 1.0, w.q_new)
-    if aim.worst * aim.turned < DONE and alone and not far and not floating:
+    if aim.worst * aim.turned < DONE and alone and not (far or looks or cut):
         w.answer[0].poses_valid = 0  # nobody asks for `pose_new`
         aim.lowest, aim.seen = max(aim.lowest, -BURIED), 1
         # Other corners or edges may have met on the way here, which are no contacts
@@ -341,13 +344,14 @@ def _look(w: WorldView, dt: float) -> None:
 
 
 @inlined
-def stay_within_stops(dofs: Records, q: Floats, dq: Floats) -> None:
-    """End a correction `dq` of hinges and slides at the stops that it would pass.
+def stay_within_stops(dofs: Records, q: Floats, dq: Floats) -> bool:
+    """End a correction `dq` of hinges and slides at the stops that it would pass, if there are any.
 
     Contacts that are deep in each other, or in the ground, may ask for more than a joint can give;
     stops that do not bear have no row there.  What such contacts have left of a joint's way back to
     its stop is made up for.
     """
+    cut = False
     for j in range(dofs.shape[0]):
         dof = dofs[j]
         if dof.limited == 0 or dof.limited == SWING:
@@ -355,9 +359,10 @@ def stay_within_stops(dofs: Records, q: Floats, dq: Floats) -> None:
         # Also from just beyond it; what is further beyond comes back as its own row asks
         at = q[dof.q_at]
         if at <= dof.upper + SMALL and at + dq[j] - AT_STOP > dof.upper:
-            dq[j] = dof.upper - at
+            dq[j], cut = dof.upper - at, True
         elif at >= dof.lower - SMALL and at + dq[j] + AT_STOP < dof.lower:
-            dq[j] = dof.lower - at
+            dq[j], cut = dof.lower - at, True
+    return cut
 
 
 @kernel

@@ -1,7 +1,8 @@
 """Errors of the rows of a dense contact problem, and the smallest motion that takes them back.
 
 One Newton step in the kinetic metric, dq = W J^T lambda with G lambda = error: pressing contacts
-get exactly the gap that they should have, and sticking ones the way along the ground.
+get exactly the gap that they should have, and sticking ones the way along the ground.  What is only
+lifted out of the ground may be lifted further.
 """
 
 from __future__ import annotations
@@ -10,7 +11,13 @@ from dynenvs.contact.assembly.implied import leave_out_implied
 from dynenvs.contact.assembly.impulses import apply_impulses
 from dynenvs.contact.assembly.memory import is_pressed
 from dynenvs.contact.assembly.rows import after_contacts, first_limited, limited_coordinate
-from dynenvs.contact.errors import LEFT_OUT, contact_errors, stop_error
+from dynenvs.contact.errors import (
+    LEFT_OUT,
+    contact_errors,
+    holds_stop,
+    is_free_to_part,
+    stop_error,
+)
 from dynenvs.jit.compiled import inlined, inlined_source
 from dynenvs.lcp.dense import factorise_symmetric, multiply, substitute_symmetric
 from dynenvs.memory.layout import Floats, Ints, WorldView
@@ -39,7 +46,7 @@ def find_row_errors(w: WorldView, dt: float) -> None:
         j = limited_coordinate(w.J, r)
         error = stop_error(w.dofs[first_limited(w.dofs, j)], w.q_new, w.J[r, j] > 0.0)
         # A pressed stop is to be met exactly: else the others' correction would go through it
-        if error > 0.0 or is_pressed(w, j):
+        if holds_stop(aim, error, is_pressed(w, j)):
             errors[r] = error
             aim.beyond = max(aim.beyond, abs(error))
             aim.deep = max(aim.deep, error)
@@ -47,8 +54,11 @@ def find_row_errors(w: WorldView, dt: float) -> None:
 
 
 @inlined
-def solve_row_errors(w: WorldView, share: float) -> None:
-    """The motion `w.v_next` that takes back a share of the errors."""
+def solve_row_errors(w: WorldView, share: float, dt: float) -> bool:
+    """The motion `w.v_next` that takes back a share of the errors of a step of dt.
+
+    Returns whether of all of them: what would have to pull is left out.
+    """
     aim, rows, errors = w.correction[0], w.answer[0].rows, w.bias_row
     marked = 0
     for r in range(w.answer[0].dry):
@@ -59,16 +69,41 @@ def solve_row_errors(w: WorldView, share: float) -> None:
     # Rows that others of their body imply would only make the factors larger
     if aim.worst < (RIGID if aim.attempt == 0 else AGREE):
         marked = leave_out_implied(w.contacts, w.answer[0].contacts, w.active, marked)
-    if not _same(w.active, marked, w.block, aim.factored):
-        _factor(w.G, w.active, marked, w.A)
-        aim.factored = marked
-    # Each Newton step has impulses of its own
-    for r in range(rows):
-        w.impulse_row[r] = 0.0
-    _solve_equalities(w.G, w.A, w.active, marked, errors, w.b, w.z, w.impulse_row)
+    all_met = True
+    while True:
+        if not _same(w.active, marked, w.block, aim.factored):
+            _factor(w.G, w.active, marked, w.A)
+            aim.factored = marked
+        # Each Newton step has impulses of its own
+        for r in range(rows):
+            w.impulse_row[r] = 0.0
+        _solve_equalities(w.G, w.A, w.active, marked, errors, w.b, w.z, w.impulse_row)
+        kept = _leave_out_pulled(w, marked, dt)
+        if kept == marked:
+            break
+        marked, all_met = kept, False
     for j in range(w.header[0].nv):
         w.v_next[j] = 0.0
     apply_impulses(w.dofs, w.Y, w.L, w.impulse_row, rows, w.rhs, w.v_next)
+    return all_met
+
+
+@inlined
+def _leave_out_pulled(w: WorldView, marked: int, dt: float) -> int:
+    """Keep those marked rows that do not pull down what is only lifted; returns their number.
+
+    Where two such rows are nearly the same, both of them met exactly would take a far turn.
+    """
+    for i in range(w.answer[0].contacts):
+        r = w.contacts[i].row
+        if w.impulse_row[r] < 0.0 and is_free_to_part(w, i, w.v_row[r], dt):
+            w.bias_row[r] = LEFT_OUT
+    kept = 0
+    for k in range(marked):
+        if w.bias_row[w.active[k]] < LEFT_OUT:
+            w.active[kept] = w.active[k]
+            kept += 1
+    return kept
 
 
 @inlined

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from dynenvs.contact.errors import LEFT_OUT, contact_errors, stop_error
+from dynenvs.contact.errors import LEFT_OUT, contact_errors, holds_stop, stop_error
 from dynenvs.contact.sparse.factor import factorise, order_trees, substitute
 from dynenvs.contact.sparse.problem import add_pull, row_velocity
 from dynenvs.contact.sparse.proximal import assemble
@@ -69,7 +69,7 @@ def find_island_errors(w: WorldView, dt: float) -> int:
         if c.contact == LIMIT:
             dof = w.dofs[c.coordinate]
             error = stop_error(dof, w.q_new, scene.J[6 * i, dof.place] > 0.0)
-            if error > 0.0 or c.pressed != 0:
+            if holds_stop(aim, error, c.pressed != 0):
                 errors[3 * i] = error
                 aim.beyond = max(aim.beyond, abs(error))
                 aim.deep = max(aim.deep, error)
