@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from dynenvs.agents.written import is_remembered
-from dynenvs.files import folders_above, written_whole
+from dynenvs.files import folders_above, refuse_endless, written_whole
 
 try:
     import fcntl
@@ -79,6 +79,7 @@ def check_writable(path: Path) -> None:
     try:
         if path.is_dir():
             raise IsADirectoryError(0, "it is a folder")
+        refuse_endless(path)
         nearest = next(folder for folder in path.absolute().parents if folder.exists())
         with tempfile.TemporaryFile(dir=nearest):
             pass

@@ -31,11 +31,11 @@ from dynenvs.agents.policy_network import (
     law_shapes,
     network_of,
     policy_options,
-    shortly,
     space_of,
     space_words,
 )
 from dynenvs.files import written_whole
+from dynenvs.spelling import shortly
 
 CARD, FORMAT = "dynenvs", 1
 

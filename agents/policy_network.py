@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import math
-import reprlib
 from typing import Any
 
 import gymnasium as gym
@@ -16,6 +15,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from stable_baselines3.common.base_class import BaseAlgorithm
+
+from dynenvs.spelling import shortly
 
 # Classes, and the packages that they come from
 ALGORITHMS = {
@@ -91,12 +92,6 @@ def chosen(name: Any, known: Any, what: str) -> str:
     if not (isinstance(name, str) and name in known):
         raise ValueError(f"{what} {shortly(name)} is not known; choose from: {', '.join(known)}")
     return name
-
-
-def shortly(value: Any) -> str:
-    """A value as a message shows it; of lists in lists, which YAML can share, a part alone."""
-    text = reprlib.repr(value) if isinstance(value, list | dict) else repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def network_of(model: BaseAlgorithm, algorithm: str) -> tuple[Tensors, Words]:

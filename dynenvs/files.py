@@ -11,6 +11,18 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 
+def refuse_endless(path: Path) -> None:
+    """Make sure that what is to be read or written is no pipe and no device.
+
+    Who reads one may wait for ever, and a file written whole would take its place.
+
+    Raises:
+        OSError: it is.
+    """
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(f"{path.name!r} is a pipe or a device: name a file")
+
+
 @contextmanager
 def folders_above(path: Path) -> Iterator[None]:
     """Make the folders above `path`; if the block fails, those that it made and left empty go.
@@ -33,17 +45,22 @@ def folders_above(path: Path) -> Iterator[None]:
 def written_whole(path: Path) -> Iterator[Path]:
     """A draft beside `path` that takes its place when the block ends well, and goes otherwise.
 
-    A process that is killed, or a disk that is full, leaves what was there before.
+    A process that is killed, or a disk that is full, leaves what was there before.  A link stays
+    one: what it leads to is written.
 
     Raises:
         OSError: it cannot be written; the words name the file.
     """
     try:
-        with folders_above(path), _draft(path) as draft:
+        refuse_endless(path)
+        target = Path(os.path.realpath(path))
+        if target.is_dir():
+            raise IsADirectoryError(0, "it is a folder")
+        with folders_above(target), _draft(target) as draft:
             yield draft
             with draft.open("rb+") as file:
                 os.fsync(file.fileno())
-            os.replace(draft, path)  # noqa: PTH105 (atomic, and across existing files on Windows)
+            os.replace(draft, target)  # noqa: PTH105 (atomic, and across existing files on Windows)
     except OSError as error:
         raise OSError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
 

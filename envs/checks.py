@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 from numpy.typing import NDArray
 
-from dynenvs.spelling import did_you_mean
+from dynenvs.spelling import did_you_mean, shortly
 
 MOST_SEED = 2**128
 IN_SPACE = "loose objects are bodies in space: Quadruped-v0 and Humanoid-v0 alone take them"
@@ -86,7 +86,7 @@ def choice(value: Any, name: str, choices: Collection[str]) -> str:
         ValueError: it is not; the words name the argument and the choices.
     """
     if not (isinstance(value, str) and value in choices):
-        raise ValueError(f"unknown {name} {value!r}; choose from: {', '.join(choices)}")
+        raise ValueError(f"unknown {name} {shortly(value)}; choose from: {', '.join(choices)}")
     return value
 
 
@@ -165,7 +165,7 @@ def known(name: Any, names: Collection[str], what: str) -> None:
     """
     if name not in names:
         choices = f"choose from: {', '.join(names)}" if names else "there are none"
-        raise ValueError(f"unknown {what} {name!r}; {choices}")
+        raise ValueError(f"unknown {what} {shortly(name)}; {choices}")
 
 
 def known_arguments(given: Collection[str], names: Collection[str], function: str) -> None:
@@ -189,7 +189,7 @@ def known_arguments(given: Collection[str], names: Collection[str], function: st
 
 def got(value: Any) -> str:
     """The end of a refusal."""
-    return f", got {value!r}"
+    return f", got {shortly(value)}"
 
 
 def check_records(value: Any, records: NDArray[Any], name: str, whose: str) -> None:

@@ -373,3 +373,17 @@ def test_what_was_meant_is_named() -> None:
     """A letter too few: the long list of options does not have to be read."""
     with pytest.raises(TypeError, match=r"'terain'; did you mean 'terrain'\? choose from: "):
         gym.make("dynenvs/Quadruped-v0", terain="rough")
+
+
+@pytest.mark.parametrize("kind", ["long", "deep"])
+def test_what_was_given_is_told_in_short(kind: str) -> None:
+    """A text as long as a book, and lists too deep to be written out."""
+    value: Any = "n" * 10**5
+    if kind == "deep":
+        value = []
+        for _ in range(5000):
+            value = [value]
+    for option in ("terrain", "push_impulse", "directions", "forward_range", "reward_weights"):
+        with pytest.raises(ValueError, match=r"got|choose from") as raised:
+            gym.make("dynenvs/Quadruped-v0", **{option: value})
+        assert len(str(raised.value)) < 300

@@ -135,3 +135,19 @@ def test_more_links_than_can_be_read() -> None:
     bodies = "".join(f'<body name="b{i}"/>' for i in range(20_000))
     with pytest.raises(ModelError, match="20000 bodies, more than 5000"):
         dynenvs.load(f"<mujoco><worldbody>{bodies}</worldbody></mujoco>")
+
+
+def test_a_strangers_names_move_no_cursor() -> None:
+    """MuJoCo's message has them as they are."""
+    with pytest.raises(ModelError, match=r"g\\x1b\[2J") as raised:
+        dynenvs.load(mjcf(geom='size="-1"').replace('"g"', '"g&#27;[2J"'))
+    assert str(raised.value).isprintable()
+
+
+def test_names_in_another_code_are_told(tmp_path: Path) -> None:
+    """MuJoCo takes the bytes as they are."""
+    file = tmp_path / "r.xml"
+    file.write_bytes(mjcf().replace('"b"', '"\xe9"').encode("latin-1"))
+    with pytest.raises(ModelError, match=r"r.xml: .*names must be in UTF-8") as raised:
+        dynenvs.load(file)
+    assert "\n" not in str(raised.value)

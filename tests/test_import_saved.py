@@ -103,6 +103,11 @@ FAULTS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "missing part": (lambda c: c.pop("geoms"), "'geoms' is missing"),
     "unknown field": (lambda c: c["geoms"][0].update(colour=1), "'colour' is unknown; known: name"),
     "missing option": (lambda c: c["options"].pop("cone"), "options: 'cone' is missing"),
+    "no truth": (lambda c: c["options"].update(sparse_loops=""), "sparse_loops must be True or"),
+    "long value": (
+        lambda c: c["options"].update(cone="n" * 10**5),
+        r"unknown cone 'n{90,100}\.\.\.;",
+    ),
     "unknown option": (lambda c: c["options"].update(x=1), "options: 'x' is unknown"),
     "nan": (
         lambda c: c["bodies"][2]["inertia"][0].__setitem__(1, float("nan")),
@@ -142,7 +147,14 @@ def test_faults_are_told_in_one_line(fault: str, tmp_path: Path) -> None:
     assert str(file) in str(raised.value)
 
 
-@pytest.mark.parametrize(("text", "message"), [("{", "broken JSON"), ("nothing", "neither XML")])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "broken JSON"),
+        ("nothing", "neither XML"),
+        ('{"a": [], "a": []}', "broken JSON: 'a' stands there twice"),
+    ],
+)
 def test_other_files_are_refused(text: str, message: str, tmp_path: Path) -> None:
     file = tmp_path / "model.json"
     file.write_text(text)

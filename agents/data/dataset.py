@@ -30,6 +30,7 @@ from dynenvs.agents.data.card import FILE
 from dynenvs.agents.evaluation.rollout import ANSWER, Run
 from dynenvs.agents.files import check_space
 from dynenvs.agents.names import environment_id, own_environment, short_name
+from dynenvs.files import refuse_endless
 from dynenvs.memory.origin import check_origin, this
 
 LARGEST = 32_000  # bytes of a state that is stored as it is
@@ -207,6 +208,8 @@ def open_dataset(name: str) -> MinariDataset:
             f"`dynenvs collect {env}{named} --episodes 100` makes one"
         )
     with _naming_dataset(full):
+        for file in (get_dataset_path(full) / "data").iterdir():
+            refuse_endless(file)
         found = minari.load_dataset(full)
         _check_metadata(found)
         return found

@@ -23,7 +23,9 @@ import yaml
 from stable_baselines3.common.utils import LinearSchedule
 
 from dynenvs.agents.learn.network import policy_options
-from dynenvs.agents.policy_network import algorithm_class, shortly
+from dynenvs.agents.policy_network import algorithm_class
+from dynenvs.files import refuse_endless
+from dynenvs.spelling import shortly
 
 FILE = Path(__file__).with_name("settings.yml")
 OWN = (
@@ -176,6 +178,7 @@ def _entries(path: Path, algorithm: str, env_id: str) -> tuple[dict[str, Any], d
     """An environment's entry under an algorithm's `refine`, and the one beside that."""
     none = f"{str(path)!r} has no settings of {algorithm} for {env_id}"
     try:
+        refuse_endless(path)
         entries = yaml.safe_load(path.read_text(encoding="utf-8"))[algorithm]
         finer = entries.get("refine") or {"default": {}}
         chosen = [own[env_id] if env_id in own else own["default"] for own in (finer, entries)]

@@ -107,7 +107,7 @@ class ModelBuilder(GeomBuilder, AnnotationBuilder, LoopBuilder, VisualBuilder):
         self.friction = friction_rule(friction)
         self.timestep = positive(timestep, "timestep [s]")
         self.max_contacts = max_contacts
-        self.sparse_loops = sparse_loops
+        self.sparse_loops = truth(sparse_loops, "sparse_loops")
         # As they were given: a description repeats them
         self._options: dict[str, Any] = {
             "gravity": tuple(self.gravity.tolist()),

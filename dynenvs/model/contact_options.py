@@ -6,6 +6,7 @@ the integrator.
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, NamedTuple
 
 from dynenvs.memory.records import (
@@ -20,6 +21,7 @@ from dynenvs.memory.records import (
 )
 from dynenvs.model.pairs import FRICTION_RULES
 from dynenvs.model.parts import ModelError, whole
+from dynenvs.spelling import shortly
 
 CHOICES = {
     "cone": {"pyramid": PYRAMID, "exact": CONE},
@@ -90,7 +92,7 @@ def friction_rule(name: Any) -> str:
 def _code(what: str, name: Any) -> int:
     if not (isinstance(name, str) and name in CHOICES[what]):
         known = ", ".join(CHOICES[what])
-        raise ModelError(f"unknown {what} {name!r}; choose from: {known}")
+        raise ModelError(f"unknown {what} {shortly(name)}; choose from: {known}")
     return CHOICES[what][name]
 
 
@@ -127,7 +129,10 @@ def polygon_number(directions: Any, most: int) -> int:
         ModelError: none has; the choices are listed.
     """
     counts = direction_counts(most)
-    if isinstance(directions, bool) or directions not in counts:
+    is_number = isinstance(directions, numbers.Real) and not isinstance(directions, bool)
+    if not (is_number and directions in counts):
         known = ", ".join(map(str, counts))
-        raise ModelError(f"directions must be one of {known} in this model, got {directions!r}")
+        raise ModelError(
+            f"directions must be one of {known} in this model, got {shortly(directions)}"
+        )
     return counts.index(int(directions))

@@ -30,6 +30,7 @@ from dynenvs.memory.records import (
     SPHERE,
     SPHERICAL,
 )
+from dynenvs.spelling import shortly
 
 Vector = Sequence[float] | NDArray[np.float64]
 
@@ -85,7 +86,7 @@ def vector3(value: Vector, what: str) -> NDArray[np.float64]:
     """`value` as three finite numbers, or a ModelError that names `what`."""
     array = real_numbers(value)
     if array.shape != (3,) or not np.all(np.isfinite(array)):
-        raise ModelError(f"{what} must be three finite numbers, got {value!r:.200}")
+        raise ModelError(f"{what} must be three finite numbers, got {shortly(value)}")
     check_size(array, what)
     return array
 
@@ -116,7 +117,7 @@ def number(value: Any, what: str) -> float:
     """`value` as a number, or a ModelError that names `what`."""
     array = real_numbers(value)
     if array.shape != ():
-        raise ModelError(f"{what} must be a number, got {value!r:.200}")
+        raise ModelError(f"{what} must be a number, got {shortly(value)}")
     check_size(array, what)
     return float(array)
 
@@ -125,7 +126,7 @@ def bounded(value: Any, what: str) -> float:
     """`value` as a number of some sensible size, or a ModelError that names `what`."""
     found = number(value, what)
     if not abs(found) <= MOST:  # not NaN
-        raise ModelError(f"{what} must be at most {MOST:g} in size, got {value!r}")
+        raise ModelError(f"{what} must be at most {MOST:g} in size, got {shortly(value)}")
     return found
 
 
@@ -133,7 +134,7 @@ def coefficient(value: Any, what: str) -> float:
     """`value` as a finite number of zero or more, or a ModelError that names `what`."""
     found = number(value, what)
     if not (found >= 0.0 and math.isfinite(found)):
-        raise ModelError(f"{what} must be finite and not negative, got {value!r}")
+        raise ModelError(f"{what} must be finite and not negative, got {shortly(value)}")
     return found
 
 
@@ -141,7 +142,7 @@ def positive(value: Any, what: str) -> float:
     """`value` as a finite number above zero, or a ModelError that names `what`."""
     found = number(value, what)
     if not (found > 0.0 and math.isfinite(found)):
-        raise ModelError(f"{what} must be positive and finite, got {value!r}")
+        raise ModelError(f"{what} must be positive and finite, got {shortly(value)}")
     if found < LEAST:
         raise ModelError(f"{what} must be at least {LEAST:g}, got {found:g}")
     return found
@@ -154,7 +155,7 @@ def whole(value: Any, what: str) -> int:
     except TypeError:
         count = None
     if count is None:
-        raise ModelError(f"{what} must be a whole number, got {value!r:.200}")
+        raise ModelError(f"{what} must be a whole number, got {shortly(value)}")
     if abs(count) > MOST_COUNT:
         raise ModelError(f"{what} must be at most {MOST_COUNT} in size, got {count!s:.60}")
     return count
@@ -163,7 +164,7 @@ def whole(value: Any, what: str) -> int:
 def truth(value: Any, what: str) -> bool:
     """`value` as True or False, or a ModelError that names `what`."""
     if not isinstance(value, bool | np.bool_):
-        raise ModelError(f"{what} must be True or False, got {value!r}")
+        raise ModelError(f"{what} must be True or False, got {shortly(value)}")
     return bool(value)
 
 
@@ -172,7 +173,7 @@ def inertia_matrix(value: Any, body: str) -> NDArray[np.float64]:
     array = real_numbers(value)
     if array.shape not in ((3,), (3, 3)):
         raise ModelError(
-            f"body {body!r}: inertia must be 3 or 3 x 3 numbers [kg m^2], got {value!r}"
+            f"body {body!r}: inertia must be 3 or 3 x 3 numbers [kg m^2], got {shortly(value)}"
         )
     return np.diag(array) if array.shape == (3,) else array
 
@@ -182,7 +183,7 @@ def unit3(value: Vector, what: str) -> NDArray[np.float64]:
     array = vector3(value, what)
     largest = float(np.abs(array).max())
     if largest < 1e-12:
-        raise ModelError(f"{what} must not be zero, got {value!r}")
+        raise ModelError(f"{what} must not be zero, got {shortly(value)}")
     array /= largest  # before squaring, which could overflow
     return array / np.linalg.norm(array)
 

@@ -116,8 +116,12 @@ def _looks(path: Path | None, content: str, floating: bool) -> Any:
 
 
 def one_line(error: Exception) -> str:
-    """The text of an error without its line breaks, and without what only mujoco's users know."""
+    """The text of an error without its line breaks, and without what only mujoco's users know.
+
+    It may hold names of a stranger's file: what would move a terminal's cursor is written out.
+    """
     text = " ".join(str(error).split()).removeprefix("Error: ")
+    text = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
     large = TOO_LARGE.search(text)
     if large and Path(large[1]).is_dir():
         return f"{large[1]!r} is a folder: name a file in it"
@@ -146,7 +150,10 @@ def names(mj_model: Any, kind: str, count: int) -> list[str]:
     """
     mujoco = mujoco_package()
     code = getattr(mujoco.mjtObj, f"mjOBJ_{kind.upper()}")
-    given = [mujoco.mj_id2name(mj_model, code, i) for i in range(count)]
+    try:
+        given = [mujoco.mj_id2name(mj_model, code, i) for i in range(count)]
+    except UnicodeDecodeError:
+        raise ModelError(f"names must be in UTF-8, and one of a {kind} is not") from None
     taken = {name for name in given if name}
     out = []
     for i, name in enumerate(given):

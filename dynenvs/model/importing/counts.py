@@ -13,7 +13,8 @@ from html import unescape
 from pathlib import Path
 from typing import NamedTuple
 
-from dynenvs.model.importing.impossible import refuse_endless, refuse_many
+from dynenvs.files import refuse_endless
+from dynenvs.model.importing.impossible import refuse_many
 
 MOST_COPIES = 20_000  # of anything that one number, or numbers within each other, ask for
 MOST_CELLS = 100_000_000  # of a height field or a texture

@@ -14,6 +14,8 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from dynenvs.files import refuse_endless
+
 MOST_BODIES = 5000  # of a file: MuJoCo reads them in two seconds, and four times as many in 20
 MAY_HAVE, NOT_NEGATIVE = -math.inf, 0.0  # the least that a number may be
 URDF = {  # of links and joints: their elements, the attributes of these, and the least of each
@@ -120,12 +122,6 @@ def numbers(text: str) -> Iterator[float]:
             yield float(word)
         except ValueError:
             continue
-
-
-def refuse_endless(path: Path) -> None:
-    """Make sure that something to be read is no pipe and no device: MuJoCo would wait for ever."""
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise ValueError(f"{path.name!r} is a pipe or a device: name a file")
 
 
 def refuse_impossible_spec(spec: Any) -> None:

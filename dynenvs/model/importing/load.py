@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from dynenvs.files import refuse_endless
 from dynenvs.model.builder import ModelBuilder
 from dynenvs.model.importing.bodies import Attached, add_bodies
 from dynenvs.model.importing.compiled import Source, compile_xml, disabled
@@ -83,6 +84,7 @@ def load(
 def _is_saved(path: Path) -> bool:
     """Whether a file is one that `save` has written, by how it begins."""
     try:
+        refuse_endless(path)
         with path.open("rb") as file:
             begin = file.read(4096).lstrip()
     except OSError as error:

@@ -20,6 +20,7 @@ from dynenvs.model.description import Description
 from dynenvs.model.importing.fields import decoded, encoded
 from dynenvs.model.model import Model
 from dynenvs.model.parts import ModelError
+from dynenvs.spelling import shortly
 
 FORMAT = "dynenvs model"
 VERSION = 7  # goes up by one whenever a field of a description is added, removed or means another
@@ -68,7 +69,7 @@ def read(path: Path) -> Model:
         ModelError: one line that says what is wrong, and where in the file.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_each_once)
     except OSError as error:
         raise ModelError(f"cannot read {str(path)!r}: {error.strerror or error}") from None
     except ValueError as error:
@@ -81,6 +82,16 @@ def read(path: Path) -> Model:
         raise ModelError(f"{path}: {error}") from None
     except RecursionError:
         raise ModelError(f"{path}: no {FORMAT}: its lists are nested too deeply") from None
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON, in which no name may stand twice: which value is meant?"""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{shortly(name)} stands there twice")
+        found[name] = value
+    return found
 
 
 def _description(content: Any) -> Description:
