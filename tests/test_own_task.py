@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable
 from typing import Any
 
 import gymnasium as gym
@@ -153,6 +155,9 @@ def test_options_and_names() -> None:
         (Outcome(np.zeros(1)), "rewards must be arrays by names"),  # type: ignore[arg-type]
         (Outcome({}, ended=np.ones(1)), "ended must be true or false of each world, got float64"),
         (1.0, "must give an Outcome"),
+        (Outcome({"a": np.array(["1"])}), r"rewards\['a'\] must be real numbers, got <U1"),
+        (Outcome({"a": np.array([1j])}), r"rewards\['a'\] must be real numbers, got complex128"),
+        (Outcome({}, None, {"b": np.array([None])}), r"observation\['b'\] must be real numbers"),
     ],
 )
 def test_what_is_no_outcome_is_refused(outcome: Any, words: str) -> None:
@@ -190,6 +195,56 @@ def test_rewards_that_are_no_numbers_are_refused() -> None:
         words = rf"rewards\['height'\] of world {at} is nan; it must be finite"
         with pytest.raises(ValueError, match=words):
             envs.step(np.zeros(envs.action_space.shape))
+
+
+@pytest.mark.parametrize(
+    ("outcome", "words"),
+    [
+        (lambda n, _: Outcome({"a": np.full(n, 1e308), "b": np.full(n, 1e308)}), "sum of rewards"),
+        (lambda n, _: Outcome({}, None, {"b": np.full((n, 2), np.inf)}), r"observation\['b'\]"),
+        (lambda n, k: Outcome({}, None, {"b": np.zeros((n, 1 + k // 3))}), "keeps its .* sizes"),
+        (lambda n, k: Outcome({}, None, {"ab"[k // 3]: np.zeros(n)}), "keeps its names"),
+    ],
+)
+@pytest.mark.parametrize("count", [0, 3])
+def test_what_spoils_learners_later_is_refused(
+    outcome: Callable[[int, int], Outcome], words: str, count: int
+) -> None:
+    """Rewards and observations beyond numbers, and observations that change their shape."""
+    asked = itertools.count()
+
+    def task(state: State) -> Outcome:
+        return outcome(len(state.q), next(asked))
+
+    name = make_task(task, "dynenvs/DoublePendulum-v0")
+    envs: Any = gym.make_vec(name, num_envs=count) if count else gym.make(name).unwrapped
+
+    def run() -> None:
+        envs.reset(seed=0)
+        for _ in range(3):
+            envs.step(np.zeros(envs.action_space.shape))
+
+    with pytest.raises(ValueError, match=words):
+        run()
+
+
+@pytest.mark.parametrize("again", ["step", "reset"])
+def test_a_function_that_steps_its_own_worlds_is_refused(again: str) -> None:
+    """It would be called again within itself, without end."""
+    own: list[Any] = []
+
+    def task(state: State) -> Outcome:
+        for env in own:
+            env.step(np.zeros(2)) if again == "step" else env.reset()
+        return Outcome({"nothing": np.zeros(len(state.q))})
+
+    env: Any = gym.make(make_task(task, "dynenvs/DoublePendulum-v0")).unwrapped
+    env.reset(seed=0)
+    own.append(env)
+    with pytest.raises(RuntimeError, match="must not step or reset its own environment"):
+        env.step(np.zeros(2))
+    own.clear()
+    env.step(np.zeros(2))
 
 
 def test_the_state_by_names() -> None:

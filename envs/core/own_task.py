@@ -138,7 +138,7 @@ class OwnEnv(Shell):
         """A control step of the robot; what it earns is the function's."""
         observation, _, terminated, truncated, info = super().step(action)
         judged = self._own.judge()
-        check_finite(judged.terms, np.ones(1, np.bool_))
+        check_finite(judged, np.ones(1, np.bool_))
         info = _without_rewards(info)
         for name, term in judged.terms.items():
             info[f"reward_{name}"] = float(term[0])
@@ -186,7 +186,7 @@ class OwnVectorEnv(VectorShell):
         begun = self._over() != 0  # in mode "NextStep" these begin, and earn nothing
         observations, _, terminated, truncated, info = super().step(actions)
         judged = self._own.judge()
-        check_finite(judged.terms, ~begun)
+        check_finite(judged, ~begun)
         ended, info = judged.ended & ~begun, _without_rewards(info)
         for name, term in judged.terms.items():
             info[f"reward_{name}"], info[f"_reward_{name}"] = np.where(begun, 0.0, term), ~begun
@@ -230,8 +230,10 @@ class Own:
 
     def __init__(self, function: Function, state: State, task: Any) -> None:
         self._function, self._state, self._count = function, state, len(state.q)
+        self._asking, self._widths = False, {}
         with np.errstate(all="ignore"):  # no episode has begun: sizes alone are of interest
-            seen = self.judge().seen
+            seen = self._ask().seen
+        self._widths = _widths(seen)
         robot: tuple[Block, ...] = getattr(task, "observation_blocks", ())
         unbounded = [
             symmetric(name, np.inf, "-", "of the task", array.shape[1])
@@ -248,7 +250,23 @@ class Own:
 
         Raises:
             ValueError: it is no outcome, or of other shapes.
+            RuntimeError: the function has stepped or reset the worlds that it was asked about.
         """
+        if self._asking:
+            raise RuntimeError("a task's function must not step or reset its own environment")
+        self._asking = True
+        try:
+            judged = self._ask()
+        finally:
+            self._asking = False
+        if _widths(judged.seen) != self._widths:
+            raise ValueError(
+                f"what a task's function has observed keeps its names and sizes, here "
+                f"{self._widths}, got {_widths(judged.seen)}"
+            )
+        return judged
+
+    def _ask(self) -> Judged:
         try:
             outcome, n = self._function(self._state), self._count
         except IndexError as error:
@@ -266,30 +284,48 @@ class Own:
         if ended.dtype != np.bool_:  # a height would end every episode
             raise ValueError(f"ended must be true or false of each world, got {ended.dtype}")
         seen = {name: _rows(x, n, f"observation[{name!r}]") for name, x in more.items()}
-        reward = sum(terms.values(), np.zeros(n))
+        with np.errstate(over="ignore"):  # `check_finite` tells
+            reward = sum(terms.values(), np.zeros(n))
         return Judged(terms, reward, ended, seen)
 
     def join(self, observations: Observation, judged: Judged) -> Observation:
-        """Observations of the robots with what is seen besides."""
+        """Observations of the robots with what is seen besides.
+
+        Raises:
+            ValueError: that is not finite.
+        """
+        for name, seen in judged.seen.items():
+            spoilt = np.asarray(~np.isfinite(seen).all(axis=1))
+            _refuse_spoilt(f"observation[{name!r}]", spoilt, seen)
         joined = np.concatenate([observations, *judged.seen.values()], axis=1)
         return joined.astype(observations.dtype, copy=False)
 
 
-def check_finite(terms: Mapping[str, Floats], earned: Flags) -> None:
-    """Refuse what would spoil a learner in silence.
+def check_finite(judged: Judged, earned: Flags) -> None:
+    """Refuse rewards that would spoil a learner in silence.
 
     Args:
-        terms: of the reward, shape (n,) each.
+        judged: an outcome.
         earned: which worlds have made a step, shape (n,).
 
     Raises:
-        ValueError: a term of one of these is no finite number.
+        ValueError: a term of the reward of one of these, or their sum, is no finite number.
     """
-    for name, term in terms.items():
-        spoilt = earned & ~np.isfinite(term)
-        if spoilt.any():
-            at = int(spoilt.argmax())
-            raise ValueError(f"rewards[{name!r}] of world {at} is {term[at]}; it must be finite")
+    for name, term in judged.terms.items():
+        _refuse_spoilt(f"rewards[{name!r}]", earned & ~np.isfinite(term), term)
+    _refuse_spoilt("the sum of rewards", earned & ~np.isfinite(judged.reward), judged.reward)
+
+
+def _refuse_spoilt(name: str, spoilt: Flags, values: Floats) -> None:
+    """Name the first world of which a number is not finite."""
+    if spoilt.any():
+        at = int(spoilt.argmax())
+        raise ValueError(f"{name} of world {at} is {values[at]}; it must be finite")
+
+
+def _widths(seen: Mapping[str, Floats]) -> dict[str, int]:
+    """How many numbers of each world are seen besides, by their names."""
+    return {name: array.shape[1] for name, array in seen.items()}
 
 
 def _named(value: Mapping[str, ArrayLike], name: str) -> Mapping[str, ArrayLike]:
@@ -301,7 +337,7 @@ def _named(value: Mapping[str, ArrayLike], name: str) -> Mapping[str, ArrayLike]
 
 def _row(value: ArrayLike, count: int, name: str) -> NDArray[Any]:
     """One number a world, shape (count,)."""
-    array = np.asarray(value)
+    array = _real(value, name)
     if array.shape != (count,):
         raise ValueError(f"{name} must have one entry a world, shape ({count},), got {array.shape}")
     return array
@@ -309,11 +345,19 @@ def _row(value: ArrayLike, count: int, name: str) -> NDArray[Any]:
 
 def _rows(value: ArrayLike, count: int, name: str) -> Floats:
     """One number or some numbers a world, as an array of shape (count, k)."""
-    array = np.asarray(value, np.float64)
+    array = _real(value, name).astype(np.float64)
     if array.ndim not in (1, 2) or len(array) != count:
         shapes = f"({count},) or ({count}, k)"
         raise ValueError(f"{name} must have one row a world, shape {shapes}, got {array.shape}")
     return array.reshape(count, -1)
+
+
+def _real(value: ArrayLike, name: str) -> NDArray[Any]:
+    """An array of real numbers, or of true and false."""
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be real numbers, got {array.dtype}")
+    return array
 
 
 def _without_rewards(info: dict[str, Any]) -> dict[str, Any]:
