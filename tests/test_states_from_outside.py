@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from rollouts import every_env
 
 from dynenvs import ModelBuilder, World, Worlds, free
+from dynenvs.envs.core.starts import write_starts
 from dynenvs.memory.bounds import WHOLE, fields_of
 
 BAD = [  # a field of a state, and what it cannot be
@@ -151,6 +153,66 @@ def test_a_spoilt_environment_state_and_starts_are_refused(tmp_path: Path) -> No
     np.savez(file, **parts)
     with pytest.raises(ValueError, match=r"starts.* touched.0. of world 0 is 1000000"):
         gym.make_vec("dynenvs/PlanarHumanoid-v0", num_envs=2, starts=file)
+
+
+@pytest.mark.parametrize(
+    ("robot", "part", "field", "value", "words"),
+    [
+        ("Quadruped", "task", "forward", 7.0, "'command' would be observed as 7.0"),
+        ("Quadruped", "task", "phase", 1e308, "'gait phase' would be observed as nan"),
+        ("PlanarHumanoid", "task", "command", -1.0, "'command' would be observed as -1.0"),
+        ("ChainPendulum", "task", "target_x", 2.0, "'target' would be observed as 2.0"),
+        ("DoublePendulum", "world", "q", -1e308, r"at most 1e\+12 in size"),
+    ],
+)
+def test_what_would_be_observed_out_of_bounds_is_refused(
+    robot: str, part: str, field: str, value: float, words: str, tmp_path: Path
+) -> None:
+    """By `set_state`, after which all is as it was, and of a file of starts."""
+    name = f"dynenvs/{robot}-v0"
+    envs: Any = gym.make_vec(name, num_envs=2).unwrapped
+    envs.reset(seed=0)
+    before, spoilt = envs.get_state(), envs.get_state()
+    spoilt[part][field][1] = value
+    with pytest.raises(ValueError, match=words):
+        envs.set_state(spoilt)
+    after = envs.get_state()
+    assert all(after[kind].tobytes() == before[kind].tobytes() for kind in before)
+    file = tmp_path / "starts.npz"
+    write_starts(
+        file, envs.task, *(spoilt[kind].view(np.uint8).reshape(2, -1) for kind in ("world", "task"))
+    )
+    with pytest.raises(ValueError, match=words):
+        gym.make(name, starts=file)
+    envs.save_starts(file)
+    gym.make(name, starts=file).reset(seed=0)
+
+
+@pytest.mark.parametrize("content", [b"", b"nonsense", b"\x93NUMPY"])
+@pytest.mark.parametrize("part", ["made", "mark", "world", "record"])
+def test_a_part_of_starts_that_is_no_array_is_refused(
+    part: str, content: bytes, tmp_path: Path
+) -> None:
+    """Of such a part NumPy gives the bytes."""
+    envs: Any = gym.make_vec("dynenvs/DoublePendulum-v0", num_envs=2).unwrapped
+    envs.reset(seed=0)
+    file = tmp_path / "starts.npz"
+    envs.save_starts(file)
+    with zipfile.ZipFile(file) as kept:
+        parts = {name: kept.read(name) for name in kept.namelist()}
+    with zipfile.ZipFile(file, "w") as spoilt:
+        for name, written in {**parts, f"{part}.npy": content}.items():
+            spoilt.writestr(name, written)
+    with pytest.raises(ValueError, match="starts: "):
+        gym.make("dynenvs/DoublePendulum-v0", starts=file)
+
+
+def test_nobody_is_told_how_to_unpickle_a_strangers_file(tmp_path: Path) -> None:
+    """NumPy's own message does."""
+    file = tmp_path / "starts.npz"
+    file.write_bytes(pickle.dumps({}))
+    with pytest.raises(ValueError, match=r"it holds pickled objects$"):
+        gym.make("dynenvs/DoublePendulum-v0", starts=file)
 
 
 def _arrays(owner: Any) -> dict[str, NDArray[Any]]:

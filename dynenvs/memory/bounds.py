@@ -6,6 +6,7 @@ Whatever comes from outside (a state that was kept, a file of starts, a pickle) 
 
 from __future__ import annotations
 
+import sys
 from functools import cache
 from typing import Any
 
@@ -51,6 +52,7 @@ WHOLE: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 ANY = -(2**63), 2**63 - 1  # of a number that a task of the user's own remembers
 COUNTS = "nk", "np", "npolygons", "directions"  # that stand there
+FAR = {"q": 1e12, "v": 1e12}  # the largest size, as of a model's numbers: sines need digits
 # Numbers that need not be finite: unknown velocities, worst figures so far
 OPEN = {"last", "status.residual", "status.opened", "status.overrun", "status.deepest",
         "status.gained"}  # fmt: skip
@@ -67,6 +69,8 @@ def check_states(header: Any, rows: NDArray[Any], name: str) -> None:
     Raises:
         ValueError: an index, a code or a count out of range, or a number that is not finite.
     """
+    low: float
+    high: float
     bounds = _bounds(tuple(int(header[name]) for name in COUNTS))
     for field, path in fields_of(rows.dtype):
         values = rows[path[0]] if len(path) == 1 else rows[path[0]][path[1]]
@@ -76,10 +80,12 @@ def check_states(header: Any, rows: NDArray[Any], name: str) -> None:
             right = not values.size or (values.min() >= low and values.max() <= high)
             wanted = f"from {low} to {high}"
         else:
-            right, wanted = field in OPEN or bool(np.isfinite(values).all()), "finite"  # or bits
+            high = FAR.get(field, sys.float_info.max)
+            low, right = -high, field in OPEN or bool((np.abs(values) <= high).all())  # or bits
+            wanted = f"finite, at most {high:g} in size" if field in FAR else "finite"
         if not right:
-            # The first one that is wrong, for the message
-            wrong = ~np.isfinite(values) if wanted == "finite" else (values < low) | (values > high)
+            # The first one that is wrong, for the message; NaN is none that is right
+            wrong = ~((values >= low) & (values <= high))
             at = np.argwhere(wrong)[0].tolist()
             raise ValueError(
                 f"{name}: {_told(field, at)} is {values[tuple(at)]}; it must be {wanted}"

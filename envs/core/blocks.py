@@ -8,11 +8,11 @@ the "Observation Space" tables in the environments' docstrings against them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import gymnasium as gym
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.memory.layout import Floats
 
@@ -115,3 +115,28 @@ def space_of(blocks: Sequence[Block]) -> gym.spaces.Box:
     low = np.concatenate([one.low for one in blocks])
     high = np.concatenate([one.high for one in blocks])
     return gym.spaces.Box(low, high, dtype=np.float64)
+
+
+def check_seen(blocks: Sequence[Block], seen: NDArray[Any]) -> None:
+    """Refuse states of which something beyond its bounds is observed.
+
+    Positions and velocities are clipped, commands and targets are not: what draws them obeys their
+    bounds, and so must a state from outside.
+
+    Args:
+        blocks: the observation's.
+        seen: observations, shape (n, entries), in the type that users get.
+
+    Raises:
+        ValueError: the first one; the words name its block.
+    """
+    low = np.concatenate([one.low for one in blocks]).astype(seen.dtype)
+    high = np.concatenate([one.high for one in blocks]).astype(seen.dtype)
+    wrong = np.argwhere(~((low <= seen) & (seen <= high)))
+    if len(wrong):
+        i, k = wrong[0].tolist()
+        name = next(name for name, part in slices_of(blocks).items() if part.start <= k < part.stop)
+        raise ValueError(
+            f"state of world {i}: {name!r} would be observed as {seen[i, k]}; "
+            f"it must be from {low[k]} to {high[k]}"
+        )

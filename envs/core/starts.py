@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dynenvs.envs.checks import got
 from dynenvs.envs.core.table import BatchView
-from dynenvs.files import written_whole
+from dynenvs.files import refuse_endless, written_whole
 from dynenvs.jit.compiled import inlined
 from dynenvs.jit.handles import place_number
 from dynenvs.jit.views import copy_words, vector
@@ -88,17 +89,21 @@ def read_starts(path: Any, share: float, task: Any) -> Bytes:
     if path is None:
         return np.zeros(0, np.uint8)
     if not isinstance(path, str | Path):
-        raise ValueError(f"starts must be the name of a file, got {path!r}")
+        raise ValueError("starts must be the name of a file" + got(path))
     try:
+        refuse_endless(Path(path))
         with np.load(path, allow_pickle=False) as file:
             made = str(file["made"]) if "made" in file else None
-            found, world, record = str(file["mark"]), file["world"], file["record"]
+            found = str(file["mark"])
+            world, record = (np.asarray(file[name]) for name in ("world", "record"))
     except FileNotFoundError:
         raise ValueError(
             f"starts: there is no file {str(path)!r}; `dynenvs starts DATASET FILE` makes one"
         ) from None
     except UNREADABLE as error:
         why = str(error).partition("\n")[0] or type(error).__name__
+        if "allow_pickle" in why:  # numpy says how to open it all the same
+            why = "it holds pickled objects"
         raise ValueError(f"starts: {str(path)!r} is no file of starts: {why}") from None
     check_origin(made, f"starts: {str(path)!r}")
     if found != mark(task):
@@ -111,6 +116,21 @@ def read_starts(path: Any, share: float, task: Any) -> Bytes:
     head["share"], head["count"], head["record_bytes"] = share, len(world), record.shape[1]
     rows = np.concatenate([world, record], axis=1)
     return np.concatenate([head.view(np.uint8), rows.reshape(-1)])
+
+
+def states_of(rows: Bytes, model: Model, own: np.dtype[Any]) -> dict[str, NDArray[Any]]:
+    """What `read_starts` gave, as states and records again.
+
+    Args:
+        rows: what it gave; not empty.
+        model, own: the task's, with the `own_record` that it remembers.
+    """
+    head, size = rows[:HEAD].view(STARTS)[0], model.state_dtype.itemsize
+    each = rows[HEAD:].reshape(int(head["count"]), -1)
+    return {
+        "world": each[:, :size].copy().reshape(-1).view(model.state_dtype),
+        "task": each[:, size:].copy().reshape(-1).view(own),
+    }
 
 
 def mark(task: Any) -> str:

@@ -7,6 +7,7 @@ a world's future depends on its own entries alone: not on the batch, its place i
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -15,9 +16,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dynenvs.envs.checks import check_records, real_numbers
+from dynenvs.envs.core.blocks import check_seen
 from dynenvs.envs.core.codes import BEGIN, END_WORDS, OBSERVE, RUNNING, TIME_LIMIT
 from dynenvs.envs.core.frozen import Frozen, freeze
 from dynenvs.envs.core.info import InfoRows, batched
+from dynenvs.envs.core.starts import states_of
 from dynenvs.envs.core.state import Arrays
 from dynenvs.envs.core.table import new_table, point
 from dynenvs.envs.core.task import Task
@@ -126,6 +129,8 @@ class TaskWorlds(Frozen, GuardedBatch):
         )
         self._buffers = self._workspaces()
         self._connect()
+        if len(task.start_rows):
+            self._check_starts()
 
     def __repr__(self) -> str:
         task = type(self.task).__name__
@@ -343,8 +348,8 @@ class TaskWorlds(Frozen, GuardedBatch):
         """Restore what `get_state` gave.
 
         Raises:
-            ValueError: not a state of so many worlds of this task, or not finite; the worlds are
-                untouched.
+            ValueError: not a state of so many worlds of this task, not finite, or one of which
+                something beyond the observations' bounds would be seen; the worlds are untouched.
         """
         mine = {"world": self._rows.states, "task": self._rows.task_states}
         whose = f"of {self._count} world(s) of this environment, as its get_state() gives one"
@@ -355,11 +360,38 @@ class TaskWorlds(Frozen, GuardedBatch):
             check_records(state[name], records, f"state[{name!r}]", whose)
         check_states(self.task.model.header, state["world"], "state['world']")
         check_states(self.task.model.header, state["task"], "state['task']")
-        for name, records in mine.items():
-            records[:] = state[name]
+        before, had_started = self.get_state(), self._rows.started.copy()
+        self._restore(state, True)
+        try:
+            check_seen(self.task.observation_blocks, self.take_observations())
+        except ValueError:
+            self._restore(before, had_started)
+            raise
+
+    def _restore(self, state: dict[str, NDArray[Any]], started: Flags | bool) -> None:
+        """Write states that have been checked, and observe them."""
+        self._rows.states[:], self._rows.task_states[:] = state["world"], state["task"]
         mend_lists(self._rows.states)
-        self._rows.started[:] = True
+        self._rows.started[:] = started
         self._order(OBSERVE)
+
+    def _check_starts(self) -> None:
+        """Refuse a file of starts with a state that `set_state` would refuse.
+
+        Raises:
+            ValueError: there is one.
+        """
+        task = dataclasses.replace(self.task, starts=None)
+        starts = states_of(self.task.start_rows, task.model, task.own_record)
+        worlds = TaskWorlds(task, len(starts["world"]))
+        state = worlds.get_state()
+        state["world"][:] = starts["world"]
+        for name in task.own_record.names or ():
+            state["task"][name] = starts["task"][name]
+        try:
+            worlds.set_state(state)
+        except ValueError as error:
+            raise ValueError(f"starts: {str(self.task.starts)!r}: {error}") from None
 
     def one(self, index: int) -> TaskWorlds:
         """World number `index` alone; it shares the memory."""
