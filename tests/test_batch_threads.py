@@ -137,6 +137,32 @@ def test_the_interpreter_ends_while_threads_step(name: str) -> None:
     assert (done.returncode, done.stdout) == (0, "end\n"), done.stderr
 
 
+AFTERWARDS = """
+import gymnasium as gym
+import builtins
+import dynenvs
+
+class Steps:
+    def __init__(self):
+        self.envs = gym.make_vec("dynenvs/DoublePendulum-v0", num_envs=64, num_threads=2)
+        self.envs.reset(seed=0)
+
+    def __del__(self):
+        self.envs.step(self.envs.action_space.sample())
+        print("stepped")
+
+builtins.kept = Steps()  # until modules have gone
+"""
+
+
+def test_the_interpreter_ends_and_steps_then() -> None:
+    """Helpers get the interpreter no more: the caller computes alone, and waits for nobody."""
+    done = subprocess.run(
+        [sys.executable, "-c", AFTERWARDS], capture_output=True, text=True, timeout=240, check=True
+    )
+    assert done.stdout == "stepped\n", done.stderr
+
+
 def test_sleeping_threads_are_used_again() -> None:
     """As many helpers as were ever needed at once, and none that keeps what it worked on."""
     share(lambda number, progress: leave(progress, number), 3)

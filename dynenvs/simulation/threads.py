@@ -11,6 +11,7 @@ world.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -104,6 +105,8 @@ def share(work: Work, threads: int) -> None:
     Raises:
         BaseException: what any of them raised, once all have ended.
     """
+    if sys.is_finalizing():  # no other thread gets the interpreter any more
+        threads = 1
     # One array a calling thread, long enough for all its helpers
     progress = getattr(_own, "progress", None)
     if progress is None or len(progress) < len(new_progress(threads)):
