@@ -220,6 +220,16 @@ def test_walks_with_other_options(options: dict[str, Any]) -> None:
     check_follows(env)
 
 
+def test_the_clock_never_stands_still() -> None:
+    """A slope that would turn it back at 0.8 m/s leaves 0.3 cycles a second."""
+    env = humanoid(gait_frequency=(1.0, -10.0), command=(0.8, 0.0, 0.0))
+    env.reset(seed=0)
+    phase = env.worlds.task_states["phase"]
+    before = phase.copy()
+    env.step(np.zeros(21))
+    assert (phase - before) % 1.0 == pytest.approx(0.3 * env.dt, rel=1e-9)
+
+
 @pytest.mark.thorough
 def test_feels_slippery_ground() -> None:
     """Fast walks at a third of the friction, 24 seeds of six seconds: two may fall."""

@@ -13,7 +13,7 @@ from dynenvs.agents.experts.reference import reference_controller
 from dynenvs.envs.core.disturbance_options import FACTORS, MOST_OFFSET, MOST_PAYLOAD, MOST_SCALE
 from dynenvs.envs.core.disturbance_records import MOST_DELAY
 from dynenvs.envs.core.task import LEAST_TIMESTEP, MOST_NOISE, MOST_TIMESTEP
-from dynenvs.envs.legged.legged import COMMAND_BOUNDS, FREQUENCIES, LONGEST, MOST_PUSH, SPEEDS
+from dynenvs.envs.legged.legged import COMMAND_BOUNDS, LONGEST, MOST_PUSH, SPEEDS
 from dynenvs.envs.pendulum.chain_pendulum import FEWEST, MOST
 from dynenvs.envs.planar import walker
 
@@ -56,7 +56,7 @@ COMMANDED: list[Options] = [
     {"push_impulse": MOST_PUSH, "push_interval": 1e-3},
     {"push_impulse": 1e-300, "push_interval": 1e-3},
     {"push_impulse": MOST_PUSH, "push_interval": LONGEST},
-    *({"gait_frequency": (frequency, slope)} for frequency in FREQUENCIES for slope in (0.0, 10.0)),
+    *({"gait_frequency": (rest, slope)} for rest in (0.3, 10.0) for slope in (-10.0, 0.0, 10.0)),
 ]
 UNEVEN: list[Options] = [
     {"terrain": terrain, **options}

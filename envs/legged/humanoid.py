@@ -16,7 +16,9 @@ from dynenvs.envs.objects import Loose
 from dynenvs.envs.robots import humanoid as robot
 from dynenvs.model.model import Model
 
-GAIT = (1.0, 0.0)  # cycles a second at rest [Hz], and their growth with speed [Hz s/m]
+# Cycles a second at rest [Hz], and their growth with speed [Hz s/m]: who steps quickly on the spot
+# is soon caught when pushed, who walks fast takes longer steps (docs/lab/experts.md)
+GAIT = (1.1, -0.27)
 # No less than the pelvis sways within a stride [m/s], [m/s], [rad/s]
 LEAST_ERRORS = (0.15, 0.3, 0.2)
 
@@ -121,9 +123,9 @@ class HumanoidEnv(LeggedRobot):
     | +3   | its velocity                                | -15 | 15  | m/s   | 0.06  |
     | +3   | its angular velocity                        | -60 | 60  | rad/s | 0.12  |
 
-    The gait clock belongs to the environment: it turns once a second
-    unless `gait_frequency` has another rate.  At phase 0 the left foot is
-    due to carry, at phase 0.5 the right one.
+    The gait clock belongs to the environment: about once a second
+    (`gait_frequency`).  At phase 0 the left foot is due to carry, at
+    phase 0.5 the right one.
 
     `info` has the mean `velocity` over the control step and the `command`, each (forward,
     sideways, turning) in the pelvis' heading, `torques` [N m] and the feet's `contact_forces` [N];
@@ -172,9 +174,9 @@ class HumanoidEnv(LeggedRobot):
     - `terrain` = "flat" | "slope" | "rough" | "stairs", `terrain_seed` = 0: ground as the
       quadruped's, with its height scan behind the other observations; episodes begin with the
       pelvis upright.
-    - `gait_frequency` = (1, 0): of the gait clock, standing [Hz], and what it gains with the
-      commanded speed [Hz s/m].  Slower clocks make longer steps: (0.6, 0.3) by a fifth to two
-      fifths; the shipped policies were trained with the default.
+    - `gait_frequency` = (1.1, -0.27): of the gait clock, standing [Hz], and what it gains with the
+      commanded speed [Hz s/m].  Slower clocks make longer steps: (0.6, 0.3) of 0.49 m at 0.8 m/s
+      instead of 0.45; the shipped policies know the default.
     - `command_interval` = 0: time after which a drawn command is drawn anew [s]; 0 for never.
     - `push_impulse` = 0: size of horizontal impulses on the pelvis [N s], at most 200, in drawn
       directions every `push_interval` = 3 s.

@@ -42,6 +42,7 @@ from dynenvs.simulation.rng import uniform
 
 FALL_HEIGHT = 0.6  # of the standing height, below which the robot has fallen
 FALL_TILT = 0.5  # cosine of the tilt, the same
+SLOWEST, QUICKEST = 0.3, 10.0  # frequencies of the gait clock [Hz]
 
 TASK = task_record(TERMS, TASK_FIELDS)
 OPTIONS = option_record(TERMS, OPTION_FIELDS)
@@ -52,7 +53,7 @@ INFO = info_record(TERMS, INFO_FIELDS)
 def gait_frequency(options: Any, forward: float, sideways: float) -> float:
     """Cycles a second of the gait clock: longer strides and quicker ones share the speed."""
     speed = math.sqrt(forward * forward + sideways * sideways)
-    return options.slow_frequency + options.frequency_slope * speed
+    return max(options.slow_frequency + options.frequency_slope * speed, SLOWEST)
 
 
 # The start of an episode

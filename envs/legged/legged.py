@@ -14,7 +14,7 @@ from dynenvs.envs.checks import choice, flag, got, interval, is_list, number, re
 from dynenvs.envs.core.disturbance_options import FACTORS, trunk_fields
 from dynenvs.envs.core.feet import soles
 from dynenvs.envs.core.task import Task
-from dynenvs.envs.legged.kernel import INFO, OPTIONS, TASK, run
+from dynenvs.envs.legged.kernel import INFO, OPTIONS, QUICKEST, SLOWEST, TASK, run
 from dynenvs.envs.legged.object_records import (
     FREE_Q,
     check_places,
@@ -38,7 +38,6 @@ MOST_PUSH = 200.0  # [N s]
 SPEEDS = ("forward", "sideways", "turning")
 COMMAND = f"command ({', '.join(SPEEDS)})"
 SCAN_SPACING = 0.06  # [m]
-FREQUENCIES = (0.3, 10.0)  # of the gait clock [Hz]
 LONGEST = 1e6  # between drawn commands or pushes [s]
 
 
@@ -59,7 +58,8 @@ class LeggedTask(Task):
             at each reset; its inertia grows with its mass.
         com_offset: bound of the shift of that body's centre of mass along each of its axes [m], or
             one bound an axis, drawn at each reset.
-        gait_frequency: of the gait clock: at speed zero [Hz] and its growth with speed [Hz s/m].
+        gait_frequency: of the gait clock: at speed zero [Hz] and its growth with commanded speed
+            [Hz s/m]; never slower than 0.3 Hz.
         cone: of friction, "pyramid" or "exact"; a reset's option of that name lets worlds have
             their own from then on.
         directions: of the friction pyramids: 4, 6 or 8; the same.
@@ -158,8 +158,8 @@ class LeggedTask(Task):
         self.mass_range = interval(self.mass_range, "mass_range", *FACTORS)
         frequency, slope = real_numbers(self.gait_frequency, (2,), "gait_frequency")
         self.gait_frequency = (
-            number(frequency, "gait_frequency[0]", *FREQUENCIES, "Hz"),
-            number(slope, "gait_frequency[1]", 0.0, FREQUENCIES[1], "Hz s/m"),
+            number(frequency, "gait_frequency[0]", SLOWEST, QUICKEST, "Hz"),
+            number(slope, "gait_frequency[1]", -QUICKEST, QUICKEST, "Hz s/m"),
         )
         self.terrain = choice(self.terrain, "terrain", TERRAINS)
         self.terrain_seed = whole(self.terrain_seed, "terrain_seed", 0, 2**63 - 1)

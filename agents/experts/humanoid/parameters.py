@@ -19,7 +19,7 @@ def humanoid_biped() -> NDArray[Any]:
     b["sole_size"] = (0.5 * (robot.TOE - robot.HEEL), robot.SOLE_HALF)
     b["half_length"] = 0.5 * (robot.TOE - robot.HEEL) - 0.012
     b["half_width"] = robot.SOLE_HALF - 0.007
-    b["width"], b["width_slope"] = 0.18, 0.6
+    b["width"], b["width_slope"] = 0.18, 0.7
     b["least_width"], b["most_width"], b["reach"] = 0.07, 0.65, 0.6
     leg = robot.THIGH + robot.SHANK
     b["leg"], b["knee"], b["hip"] = 0.985 * leg, (0.955 * leg, 0.973 * leg), robot.HIP_Y
