@@ -52,7 +52,7 @@ WHOLE: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 ANY = -(2**63), 2**63 - 1  # of a number that a task of the user's own remembers
 COUNTS = "nk", "np", "npolygons", "directions"  # that stand there
-FAR = {"q": 1e12, "v": 1e12}  # the largest size, as of a model's numbers: sines need digits
+FAR = {"q": 1e12}  # the largest size, as of a model's numbers: sines need digits
 # Numbers that need not be finite: unknown velocities, worst figures so far
 OPEN = {"last", "status.residual", "status.opened", "status.overrun", "status.deepest",
         "status.gained"}  # fmt: skip
