@@ -43,7 +43,7 @@ DIGESTS = {
     "ChainPendulum-v0_ppo": "e4b70b8f46b5582a",
     "DoublePendulum-v0_dagger": "ca35ce2ee1d9e8fa",
     "DoublePendulum-v0_ppo": "a2a960530a6b7c6b",
-    "Humanoid-v0_dagger": "dec4f0fc34467aaa",
+    "Humanoid-v0_dagger": "a822a5b221763d88",
     "Humanoid-v0_ppo": "37d4a74396d0bf6c",
     "PlanarHumanoid-v0_dagger": "c475f14e74ed3599",
     "PlanarHumanoid-v0_ppo": "9706bdfc085e6d74",
