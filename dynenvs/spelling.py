@@ -15,6 +15,7 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
 
 
 def shortly(value: Any) -> str:
-    """A value as a message shows it; of lists in lists, which may be deep or shared, a part."""
+    """A value as a message shows it, in one line; of lists in lists, which may be deep, a part."""
     text = reprlib.repr(value) if isinstance(value, list | tuple | dict | set) else repr(value)
+    text = " ".join(text.split())  # arrays have a line each row
     return text if len(text) <= 100 else f"{text[:97]}..."

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from rollouts import FREE, IDS, bits, every_env, every_walker, hold, idle, make, state_bits
 
+from dynenvs import ModelBuilder, ModelError
 from dynenvs.envs.core.base import DynEnv
 
 quick = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -387,3 +388,11 @@ def test_what_was_given_is_told_in_short(kind: str) -> None:
         with pytest.raises(ValueError, match=r"got|choose from") as raised:
             gym.make("dynenvs/Quadruped-v0", **{option: value})
         assert len(str(raised.value)) < 300
+
+
+def test_an_array_is_told_in_one_line() -> None:
+    """NumPy writes a line for each row."""
+    builder = ModelBuilder()
+    with pytest.raises(ModelError, match="inertia must be 3 or 3 x 3") as raised:
+        builder.body("b", mass=1.0, inertia=np.zeros((4, 3)))
+    assert "\n" not in str(raised.value)
