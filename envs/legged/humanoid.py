@@ -16,8 +16,8 @@ from dynenvs.envs.objects import Loose
 from dynenvs.envs.robots import humanoid as robot
 from dynenvs.model.model import Model
 
-# Cycles a second at rest [Hz], and their growth with speed [Hz s/m]: who steps quickly on the spot
-# is soon caught when pushed, who walks fast takes longer steps (docs/lab/experts.md)
+# Cycles a second at rest [Hz], and their growth with speed [Hz s/m]: quick steps on the spot
+# soon catch a push, and fast walks have time for longer ones (docs/lab/experts.md)
 GAIT = (1.1, -0.27)
 # No less than the pelvis sways within a stride [m/s], [m/s], [rad/s]
 LEAST_ERRORS = (0.15, 0.3, 0.2)
@@ -176,7 +176,7 @@ class HumanoidEnv(LeggedRobot):
       pelvis upright.
     - `gait_frequency` = (1.1, -0.27): of the gait clock, standing [Hz], and what it gains with the
       commanded speed [Hz s/m].  Slower clocks make longer steps: (0.6, 0.3) of 0.49 m at 0.8 m/s
-      instead of 0.45; the shipped policies know the default.
+      instead of 0.47.  Of the shipped policies `dagger` knows the default, `ppo` (1, 0).
     - `command_interval` = 0: time after which a drawn command is drawn anew [s]; 0 for never.
     - `push_impulse` = 0: size of horizontal impulses on the pelvis [N s], at most 200, in drawn
       directions every `push_interval` = 3 s.
