@@ -1,12 +1,15 @@
-"""Random scenes, each step audited: which gain energy, which end in each other, and who says so.
+"""Random scenes, each step audited: which gain energy, which end in each other, and who tells.
+
+What counts as degraded is told always, the rest where somebody asks for audits.
 
     python -m studies.energy --scenes 800 --seed 0
 
 Loose solids and trees, on a floor or free, 200 steps of 1 to 10 ms, at up to 60 rad/s, half of
 them by the midpoint rule.  A gain is counted from an earlier low, as a share of the scene's largest
 kinetic energy, weight and springs included; by Euler's rule with velocities of the same time as
-positions (docs/theory.md, Semi-implicit Euler, "Energy as it is read").  An overlap is one of more
-than 1 % of the size of the smallest part.
+positions (docs/theory.md, Semi-implicit Euler, "Energy as it is read"), which those of steps are
+that are cut for trees that whirl.  An overlap is one of more than 1 % of the size of the smallest
+part.
 """
 
 from __future__ import annotations
@@ -68,6 +71,7 @@ def main() -> None:
 def _counted(rule: str, outcome: Outcome) -> list[str]:
     gains, overlaps = outcome.gain > SHARE, outcome.overlap > SHARE * LEAST * SIZE
     told = "told by audits" if outcome.told else "told by nobody"
+    told = "counted as degraded" if outcome.degraded else told
     names = ["scenes", f"scenes, {rule}"]
     names += [f"gains above 1 %, {rule}, {told}"] if gains else []
     names += [f"overlaps above 1 % of size, {rule}, {told}"] if overlaps else []
@@ -138,10 +142,10 @@ def run(scene: Scene) -> Outcome:
             failed = True
             break
         # By Euler's rule velocities are half a step behind: those of the start's positions
-        if model.integrator == "euler":
-            v = 0.5 * (v + world.v)
-        else:
+        if model.integrator != "euler":
             q, v = world.q, world.v
+        elif not world._handle.answer[0]["pace"] > 0.0:
+            v = 0.5 * (v + world.v)
         at = totals(model, q, v)
         energy = at.kinetic + at.potential
         low, most = min(low, energy), max(most, at.kinetic)

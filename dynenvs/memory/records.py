@@ -364,6 +364,13 @@ STATUS = record_type(
         ("cone", "i8"),  # of this world: PYRAMID or CONE ...
         ("polygon", "i8"),  # ... and which of the model's polygons the pyramid stands on
         ("budget", "i8"),  # factorisations that each method may spend on an island
+        # Energy of a world that nothing drives (`dynenvs.simulation.drift`): at the start of the
+        # last step that was watched [J], what steps have created of it, and the largest kinetic
+        # energy, 0 while nothing is known; and a fingerprint of what the last step left
+        ("energy", "f8"),
+        ("created", "f8"),
+        ("most", "f8"),
+        ("left", "f8"),
     ]
 )
 
@@ -683,6 +690,7 @@ ANSWER = record_type(
         ("lead", "f8"),
         ("energy", "f8"),  # kinetic and potential, at the start of such a step [J] ...
         ("kinetic", "f8"),  # ... and the kinetic energy alone
+        ("watched", "i8"),  # what is done about the step's energy (`dynenvs.simulation.drift`)
     ]
 )
 CORRECTION = record_type(  # of positions, at the end of a part of a step

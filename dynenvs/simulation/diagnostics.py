@@ -47,7 +47,7 @@ class Diagnostics(NamedTuple):
     solves: int  # contact problems solved
     pivots: int  # and the work that took: factorisations, sweeps, pivots
     # Solves accepted above the certificate's 1e-9, steps that end above 1e-9 in `opened` or
-    # `overrun`, halved steps, and steps of trees that whirl which gain energy out of nothing
+    # `overrun`, halved steps, and steps of trees that turn fast and gain energy out of nothing
     degraded: int
     failed: int  # steps that could not be solved at all
     overflow: int  # steps with more contacts than the model's limit: `World.step` refuses them

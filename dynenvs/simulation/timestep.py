@@ -37,6 +37,7 @@ from dynenvs.kinematics.poses import copy_poses, spread_velocities, update_poses
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED
 from dynenvs.memory.layout import Floats, ModelView, StateView, WorldView
 from dynenvs.memory.records import INELASTIC, MIDPOINT, SWING
+from dynenvs.simulation.drift import begin_watch, keep_left
 from dynenvs.simulation.free_motion import free_motion
 from dynenvs.simulation.midpoint import (
     ARRIVED,
@@ -56,11 +57,12 @@ from dynenvs.simulation.whirl import (
     PUSHED,
     RECENTRED,
     WHIRLS,
+    is_centered,
     is_settled,
     keep_pace,
     part_of,
+    push_centered,
     push_time,
-    push_whirling,
     tell_gain,
     whirl,
 )
@@ -88,6 +90,7 @@ def step_unit(w: WorldView, tau: Floats, dt: float) -> int:
     # A part of the step is tried, then taken over or tried shorter, until nothing remains
     w.answer[0].wanted = w.answer[0].blocks = w.answer[0].cuts = 0
     w.answer[0].pace = w.answer[0].lead = 0.0
+    begin_watch(w, tau)
     remaining, whole, safe, halvings, trials, shortened = dt, dt, dt, 0, 0, 0
     while remaining > 1e-9 * dt:
         # Velocities jump at impacts; then bodies move as if nothing touched
@@ -145,6 +148,7 @@ def step_unit(w: WorldView, tau: Floats, dt: float) -> int:
             return STEP_FAILED
     if w.answer[0].pace > 0.0:
         tell_gain(w, tau)
+    keep_left(w)
     return DONE
 
 
@@ -212,7 +216,11 @@ def _free_motion(w: WorldView, tau: Floats, part: float, left: float) -> bool:
     if w.header[0].integrator == MIDPOINT:
         return bool(go_halfway(w, tau, part) == HALFWAY)
     if w.answer[0].pace > 0.0:
-        return bool(push_whirling(w, tau, push_time(w, part, left), 0) == PUSHED)
+        pushed = push_centered(w, tau, push_time(w, part, left), 0)
+        keep_pace(w)
+        return bool(pushed == PUSHED)
+    if is_centered(w, part):
+        return bool(push_centered(w, tau, part, 0) == PUSHED)
     return free_motion(w, tau, part)
 
 
@@ -231,7 +239,6 @@ def _calm_part(w: WorldView, tau: Floats, part: float, left: float, dt: float) -
     # Whether trees whirl is found out once a step: then its parts are known
     moved = _free_motion(w, tau, part, left)
     if answer.pace > 0.0:
-        keep_pace(w)
         return part if moved else 0.0
     found = whirl(w, tau, part, moved)
     if found == CALM:
@@ -269,7 +276,7 @@ def _solve_centered(w: WorldView, tau: Floats, piece: float, pushed: float) -> b
                 return bool(found == CENTERED)
         elif is_settled(w, pushed):
             break
-        elif push_whirling(w, tau, pushed, 1) != PUSHED:
+        elif push_centered(w, tau, pushed, 1) != PUSHED:
             return False
     return True
 

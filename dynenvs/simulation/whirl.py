@@ -32,27 +32,19 @@ from dynenvs.dynamics.factor import factor_in_place
 from dynenvs.dynamics.motion import equations_of_motion
 from dynenvs.dynamics.recursion import PASSED, free_by_recursion
 from dynenvs.dynamics.spinning import SPUN, spin_on
-from dynenvs.dynamics.springs import spring_energy
-from dynenvs.jit.compiled import inlined, kernel, unit
+from dynenvs.dynamics.tree_energy import add_kinetic, clear_trees, energy_at
+from dynenvs.jit.compiled import inlined, unit
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses, update_velocities
-from dynenvs.kinematics.rotation import rotate
-from dynenvs.kinematics.triples import (
-    cross,
-    dot,
-    entries,
-    into_body,
-    plus,
-    put_entries,
-    scaled,
-    subtract,
-)
-from dynenvs.memory.layout import Floats, Records, WorkView, WorldView
-from dynenvs.memory.records import EULER, FREE, PRISMATIC, REVOLUTE, SCREW
+from dynenvs.kinematics.triples import dot, entries
+from dynenvs.memory.layout import Floats, WorkView, WorldView
+from dynenvs.memory.records import EULER
 from dynenvs.simulation.centered import center_velocity, push_at
+from dynenvs.simulation.drift import CENTERED, CUT, READ, SLOW, is_driven, watch_energy
 from dynenvs.simulation.free_motion import push_freely
 
 FAST = 0.05  # turn of a joint in a part, up to which nothing is tried [rad]
+FASTER = 0.1  # the same of a world that nothing drives: products of the mean keep its energy
 SHARE = 0.25  # of the kinetic energy, times that turn squared: what products may create, about
 CREATED = 1e-4  # share of the kinetic energy that they may create or destroy in a part
 TURN = 0.03  # of a body in a part of a step that is cut, by Euler's rule [rad] ...
@@ -76,12 +68,15 @@ def whirl(w: WorldView, tau: Floats, dt: float, moved: bool) -> int:
     """
     # Nothing turns far enough to matter, or no tree can
     turn = _fastest_turn(w) * dt if w.header[0].nwhirls > 0 else 0.0
-    if not turn > FAST:
+    watched = w.answer[0].watched
+    if not turn > (SLOW if watched & CUT else FASTER if watched & CENTERED else FAST):
+        if moved and turn > SLOW and watched & READ:
+            watch_energy(w, turn)
         return CALM if moved else FAILED
-    if moved and w.header[0].recursive == 0 and not _outruns_dampers(w, turn, dt):
+    if moved and not _outruns(w, turn, dt):
         return CALM
     # Tried only where dampers might not take it
-    if moved:
+    if moved and not watched & CUT:
         found = try_products(w, tau, dt)
         if found != WHIRLS:
             return CALM if found == CALM else FAILED
@@ -95,18 +90,9 @@ def whirl(w: WorldView, tau: Floats, dt: float, moved: bool) -> int:
 @inlined
 def tell_gain(w: WorldView, tau: Floats) -> None:
     """Count a step that was cut for trees that whirl, and has gained energy out of nothing."""
-    answer, h = w.answer[0], w.header[0]
-    # Belts, kinematic bodies, tendons, lifts, motors and wrenches may give energy rightly
-    given = h.nsurfaces + h.nkinematic + h.ntendons + h.nlifted > 0 or (
-        h.nservos > 0 and w.driven[0] != 0.0
-    )
-    for j in range(h.nv):
-        given = given or tau[j] != 0.0
-    for i in range(h.nb):
-        for k in range(6):
-            given = given or w.wrench[i, k] != 0.0
+    answer = w.answer[0]
     before, kinetic = answer.energy, answer.kinetic
-    if given or sum_energy(w, w.q) != MEASURED:
+    if is_driven(w, tau) or sum_energy(w, w.q) != MEASURED:
         return
     if not answer.energy - before <= GAINED * max(kinetic, answer.kinetic):
         w.status[0].degraded += 1
@@ -141,10 +127,11 @@ def push_time(w: WorkView, part: float, left: float) -> float:
 
 
 @unit(seconds=8)
-def push_whirling(w: WorldView, tau: Floats, time: float, again: int) -> int:
+def push_centered(w: WorldView, tau: Floats, time: float, again: int) -> int:
     """The velocity without contacts after a time, velocity products centred, into `w.v_free`.
 
-    And the factors of M^ into `w.L`.  Returns PUSHED, or FAILED.
+    And the factors of M^ into `w.L`; bodies' velocities are those of `w.v`, or a mean.  Returns
+    PUSHED, or FAILED.
 
     again: 1 where contacts have answered, and `is_settled` has kept the velocity that they leave:
         products of its mean with the first one then; else 0
@@ -167,19 +154,25 @@ def push_whirling(w: WorldView, tau: Floats, time: float, again: int) -> int:
         if w.header[0].nspins > 0 and spin_on(w, time) != SPUN:
             return FAILED
     if again == 0:
-        keep_pace(w)
         for j in range(w.header[0].nv):
             left[j] = w.v_free[j]
     return PUSHED
 
 
 @inlined
+def is_centered(w: WorldView, dt: float) -> bool:
+    """Whether a part keeps the energy by products of the mean; faster trees are cut instead."""
+    turn = _fastest_turn(w) * dt
+    return bool(w.answer[0].watched & CENTERED and turn > SLOW and not turn > FASTER)
+
+
+@inlined
 def is_settled(w: WorldView, time: float) -> bool:
     """Whether contacts leave about the velocity that a part's products were centred for.
 
-    Keeps it for `push_whirling`.  time: of velocities in the part [s]
+    Keeps it for `push_centered`.  time: of velocities in the part [s]
     """
-    if w.answer[0].pace == 0.0 or time == 0.0:
+    if (w.answer[0].pace == 0.0 and not is_centered(w, time)) or time == 0.0:
         return True
     left, change, fastest = w.trial[1], 0.0, 0.0
     for j in range(w.header[0].nv):
@@ -227,15 +220,17 @@ def _fastest_turn(w: WorldView) -> float:
 
 
 @inlined
-def _outruns_dampers(w: WorldView, turn: float, dt: float) -> bool:
+def _outruns(w: WorldView, turn: float, dt: float) -> bool:
     """Whether products may create more energy than the dampers of a tree take.
 
-    Needs kinetic energies as the equations of motion leave them.
+    Needs kinetic energies as the equations of motion leave them; of long chains nothing is known.
 
     turn: of the fastest coordinate in dt [rad]
     """
     trees = w.whirl
-    _clear(w)
+    if w.header[0].recursive:
+        return True
+    clear_trees(w)
     # Kinetic energy, that of rotors included, and what dampers take of it
     for i in range(1, w.header[0].nb):
         if w.bodies[i].tree >= 0:
@@ -252,13 +247,6 @@ def _outruns_dampers(w: WorldView, turn: float, dt: float) -> bool:
             t = w.bodies[i].tree
             found = found or SHARE * turn * turn * trees[t, 0] > trees[t, 2]
     return found
-
-
-@inlined
-def _clear(w: WorkView) -> None:
-    for t in range(w.header[0].ntrees):
-        for k in range(3):
-            w.whirl[t, k] = 0.0
 
 
 @unit(seconds=4)
@@ -282,12 +270,12 @@ def try_products(w: WorldView, tau: Floats, dt: float) -> int:
         tried[j] += w.v_free[j]
         w.v_free[j] = kept[j]
     # The energy before and after
-    _clear(w)
-    _add_kinetic(w, w.pose, w.v, 0)
+    clear_trees(w)
+    add_kinetic(w, w.pose, w.v, 0)
     integrate(w, w.q, tried, dt, w.q_new)
     update_poses(w, w.q_new, w.pose_new)
     w.answer[0].poses_valid = 0
-    _add_kinetic(w, w.pose_new, tried, 1)
+    add_kinetic(w, w.pose_new, tried, 1)
     # What dampers take in the same time
     for j in range(nv):
         if w.dofs[j].tree >= 0:
@@ -315,65 +303,7 @@ def sum_energy(w: WorldView, q: Floats) -> int:
 
     Takes `w.pose_new` for the poses.  Returns MEASURED.
     """
-    answer, g = w.answer[0], w.header[0].gravity
     update_poses(w, q, w.pose_new)
-    answer.poses_valid = 0
-    _clear(w)
-    _add_kinetic(w, w.pose_new, w.v, 0)
-    answer.kinetic = 0.0
-    # All trees, in their order: the same bits on every machine
-    for t in range(w.header[0].ntrees):
-        answer.kinetic += w.whirl[t, 0]
-    energy = answer.kinetic
-    # Potential energy of the centres of mass
-    for i in range(1, w.header[0].nb):
-        pose, body = w.pose_new[i], w.bodies[i]
-        place = plus(entries(pose.p, 0), 1.0, rotate(pose.R, body.com))
-        energy -= body.mass * w.mass_scale[i] * dot(entries(g, 0), place)
-    if w.header[0].sprung:
-        energy += spring_energy(w, q)
-    answer.energy = energy
+    w.answer[0].poses_valid = 0
+    w.answer[0].energy = energy_at(w, w.pose_new, q, w.v)
     return MEASURED
-
-
-@kernel
-def _add_kinetic(w: WorldView, poses: Records, v: Floats, index: int) -> None:
-    """Add the kinetic energy of each tree, rotors included, to `w.whirl[:, index]`.
-
-    Velocities of bodies' origins (angular; linear) stand in `w.body.pA` meanwhile.
-    """
-    trees = w.whirl
-    for l in range(6):
-        w.body[0].pA[l] = 0.0
-    for i in range(1, w.header[0].nb):
-        # With the parent: its turn carries the body's origin along
-        body, pose, up = w.bodies[i], poses[i], w.body[w.bodies[i].parent].pA
-        turn = entries(up, 0)
-        arm = subtract(entries(pose.p, 0), entries(poses[body.parent].p, 0))
-        slide = plus(entries(up, 3), 1.0, cross(turn, arm))
-        # Then by the joint's own motion
-        at = body.v_at
-        if body.joint == REVOLUTE:
-            turn = plus(turn, v[at], rotate(pose.R, body.axis))
-        elif body.joint == PRISMATIC:
-            slide = plus(slide, v[at], rotate(pose.R, body.axis))
-        elif body.joint == SCREW:
-            axis = scaled(v[at], rotate(pose.R, body.axis))
-            turn, slide = plus(turn, 1.0, axis), plus(slide, body.pitch, axis)
-        elif body.nv > 1:
-            if body.joint == FREE:
-                slide = plus(slide, 1.0, rotate(pose.frame, entries(v, at)))
-                at += 3
-            turn = plus(turn, 1.0, rotate(pose.R, entries(v, at)))
-        put_entries(w.body[i].pA, 0, turn)
-        put_entries(w.body[i].pA, 3, slide)
-        # The energy of its centre's motion and of its turn; what is held counts nothing
-        if body.tree >= 0:
-            speed = plus(slide, 1.0, cross(turn, rotate(pose.R, body.com)))
-            own = into_body(pose.R, turn)
-            twice = body.mass * dot(speed, speed) + dot(own, rotate(body.inertia, own))
-            trees[body.tree, index] += 0.5 * w.mass_scale[i] * twice
-    # Rotors turn with their joints alone
-    for j in range(w.header[0].nv):
-        if w.dofs[j].tree >= 0:
-            trees[w.dofs[j].tree, index] += 0.5 * w.dofs[j].armature * v[j] * v[j]
