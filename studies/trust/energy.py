@@ -25,6 +25,6 @@ def fast_tree() -> str:
 
 ENERGY = (
     Case("two bodies that nothing drives turn by 0.04 rad in a step",
-         "gained 47 % in a second, unnoticed", r"reported by audits in [1-9]\d* of 1000",
-         ("test_certificate",), fast_tree),
+         "gained 47 % in a second, unnoticed", r"gains [01]%.* 0 beyond its rule",
+         ("test_whirl",), fast_tree),
 )  # fmt: skip
