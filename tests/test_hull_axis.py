@@ -63,7 +63,7 @@ def test_the_best_of_all_axes_is_found(seed: int) -> None:
         for share in (1.0, 0.1, 1e-3, 1e-6, -1e-6, -1e-3, -0.1):  # of the depth, that is left
             moved = a + (1.0 - share) * depth * way
             known = NOTHING if share > 0.0 else Separation(-share * depth, tuple(way))
-            room = np.zeros(len(normals_a) + len(normals_b) + 11 * len(edges_b))
+            room = np.zeros(3 * len(normals_a) + 3 * len(normals_b) + 11 * len(edges_b))
             n = np.array(best_axis(placed(moved)[0], other, known, 1.0, room))
             right = best_of_all(moved, b, normals_a, normals_b, crosses)
             assert parted(moved, b, n[None])[0] == pytest.approx(right, abs=2e-9)

@@ -200,7 +200,7 @@ def pack_hulls(pairs: SolidPairs, geoms: tuple[Geom, ...]) -> tuple[Floats, Ints
             seen[id(shape)] = end
             rows.append(shape.packed())
             end += len(rows[-1])
-            placed = max(placed, 3 * len(shape.corners) + 5 * len(shape.normals))
+            placed = max(placed, 3 * len(shape.corners) + 7 * len(shape.normals))
             marks = max(marks, 11 * len(shape.edges), 3 * len(shape.corners))
         place[k] = seen[id(shape)]
     work = 2 * placed + marks

@@ -147,6 +147,8 @@ def _fill(
 ) -> None:  # fmt: skip
     """Two polyhedra, placed in the world from B's centre on; b may be a block of a field."""
     origin = point(b.center)
+    if not separation.gap > 0.0:
+        separation = Separation(separation.gap, from_center(a, b))
     one, other = open_polyhedron(hulls, pair.hull_a), open_polyhedron(hulls, pair.hull_b)
     place_a = placed(one, a, _scale(pair.kind_a, a), origin, work)
     rest = work[one.corners.shape[0] + one.normals.shape[0] + one.levels.shape[0] :]

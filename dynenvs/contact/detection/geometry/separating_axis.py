@@ -14,7 +14,6 @@ from dynenvs.contact.detection.geometry.box_box import BETTER, TIE, WITHIN
 from dynenvs.contact.detection.geometry.polyhedron import Polyhedron, cross, minus, three
 from dynenvs.contact.detection.geometry.spot import Point, dot
 from dynenvs.jit.compiled import inlined
-from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats
 from dynenvs.simd.extremes import farthest
 
@@ -26,7 +25,7 @@ class Separation(NamedTuple):
     """What is known of two polyhedra before they are looked at: their distance."""
 
     gap: float  # [m]; negative or 0 if they overlap
-    way: Point  # if not, unit normal of a plane that parts them so, from B to A
+    way: Point  # unit normal of a plane that parts them so, from B to A; if they overlap, any
 
 
 @inlined
@@ -36,61 +35,106 @@ def best_axis(
     """Unit normal from B to A of the axis that parts them best.
 
     Along n two that are `gap` apart along `way` are parted by no more than gap n . way.
-    work: a number for each face of either, and eleven for each edge of B
+    work: three numbers for each face of either, and eleven for each edge of B
     """
-    tie, better = fine * TIE, fine * BETTER
-    # For each face the corner of the other solid where the search for a deep one ended
-    count = b.levels.shape[0]
-    deep_b, deep_a = work[:count], work[count : count + a.levels.shape[0]]
-    gap = separation.gap if separation.gap > tie else math.inf
-    best, normal, hint = -math.inf, (0.0, 0.0, 1.0), integer(0)
-    for f in range(count):
-        n = three(b.normals, f)
-        deep_b[f] = hint
-        if gap < math.inf and gap * dot(n, separation.way) < best:
-            continue
-        s, hint = _parts(a, n, b.levels[f], best + tie, hint)
-        deep_b[f] = hint
-        if s > best + tie:
-            best, normal = s, n
-    others, hint = best + better, integer(0)
-    for f in range(a.levels.shape[0]):
+    tie, gap = fine * TIE, separation.gap
+    count, others = b.levels.shape[0], a.levels.shape[0]
+    faces_b, rest = _list_faces(work, count), work[3 * count :]
+    faces_a, rest = _list_faces(rest, others), rest[3 * others :]
+    way, back = separation.way, (-separation.way[0], -separation.way[1], -separation.way[2])
+    gap = gap if gap > tie else math.inf
+    best, f = _best_face(b, a, gap, way, -math.inf, tie, faces_b)
+    normal = three(b.normals, max(f, 0))  # any, where poses are not numbers
+    most, f = _best_face(a, b, gap, back, best + fine * BETTER, tie, faces_a)
+    if f >= 0:
         x, y, z = three(a.normals, f)
-        n = (-x, -y, -z)
-        deep_a[f] = hint
-        if gap < math.inf and gap * dot(n, separation.way) < best:
-            continue
-        s, hint = _parts(b, (x, y, z), a.levels[f], others, hint)
-        deep_a[f] = hint
-        if s > others:
-            best, others, normal = s, s + tie, n
+        best, normal = most, (-x, -y, -z)
     if gap <= best + tie:  # no edges part them better
         return normal
     reach = gap if gap < math.inf else max(-best, 0.0)
-    rest = work[count + a.levels.shape[0] :]
-    return _edge_axis(a, b, best + tie, normal, reach + fine * WITHIN, (deep_a, deep_b), rest)
+    reach += fine * WITHIN
+    return _edge_axis(a, b, best + tie, normal, reach, (faces_a, faces_b), rest)
+
+
+class _Faces(NamedTuple):
+    """What is known of each face of a solid; arrays, so that loops over them are of vectors."""
+
+    above: Floats  # how far the other solid is above it at most [m]
+    corners: Floats  # where that corner of the other solid begins which is the lowest so far
+    first: Floats  # how far the first corner is above it that was tried [m]
 
 
 @inlined
-def _parts(shape: Polyhedron, n: Point, level: float, most: float, hint: int) -> tuple[float, int]:
-    """How far the plane n . x = level parts all corners from what is below it.
+def _list_faces(work: Floats, count: int) -> _Faces:
+    """Room for so many faces."""
+    return _Faces(work[:count], work[count : 2 * count], work[2 * count : 3 * count])
 
-    The search ends at a corner that it does not part by more than `most`; that is returned, too.
-    It begins at `hint`, where the last one ended: faces side by side mostly fail at one corner.
+
+@inlined
+def _best_face(
+    own: Polyhedron, other: Polyhedron, gap: float, out: Point, least: float, tie: float,
+    faces: _Faces,
+) -> tuple[float, int]:  # fmt: skip
+    """How far the best face of `own` parts the two, and its number; -1 if by no more than `least`.
+
+    Of faces that part them as well the first.  Any corner of the other solid tells how much can be
+    hoped of each face.  The face of which most can be hoped is looked at next: the lowest corner
+    above it leaves less to hope of those beside it, and few are looked at.
+
+    gap: distance of the two, if it is known, else infinite
+    out: from `own` to the other solid; their direction, if gap is known
     """
-    c = shape.corners
-    least, at = n[0] * c[hint] + n[1] * c[hint + 1] + n[2] * c[hint + 2] - level, hint
-    i = integer(0)
-    while i < c.shape[0] and least > most:
-        reach = n[0] * c[i] + n[1] * c[i + 1] + n[2] * c[i + 2] - level
-        if reach < least:
-            least, at = reach, i
-        i += 3
-    return least, at
+    above, c = faces.above, other.corners
+    _begin(own, gap, out, c, farthest(c, -out[0], -out[1], -out[2]), faces)
+    best, found = least, -1
+    while True:
+        f = _highest(above)
+        if not above[f] > max(least, best - tie):
+            return best, found
+        n = three(own.normals, f)
+        i = farthest(c, -n[0], -n[1], -n[2])
+        parted = dot(n, three(c, i // 3)) - own.levels[f]
+        if parted > best + tie or (f < found and parted >= best - tie):
+            best, found = parted, f
+        _try_corner(own, c, i, faces)
+        above[f] = -math.inf
+
+
+@inlined
+def _begin(own: Polyhedron, gap: float, out: Point, c: Floats, i: int, faces: _Faces) -> None:
+    """Note what the distance and a first corner of the other solid, which begins at i, tell."""
+    p, normals, levels = (c[i], c[i + 1], c[i + 2]), own.normals, own.levels
+    above, corners, first = faces.above, faces.corners, faces.first
+    for f in range(levels.shape[0]):
+        n = three(normals, f)
+        corners[f], first[f] = i, dot(n, p) - levels[f]
+        above[f] = min(first[f], gap * dot(n, out)) if gap < math.inf else first[f]
+
+
+@inlined
+def _try_corner(own: Polyhedron, c: Floats, i: int, faces: _Faces) -> None:
+    """Note what another corner tells."""
+    above, corners, normals, levels = faces.above, faces.corners, own.normals, own.levels
+    x, y, z = c[i], c[i + 1], c[i + 2]
+    for f in range(above.shape[0]):
+        reach = normals[3 * f] * x + normals[3 * f + 1] * y + normals[3 * f + 2] * z - levels[f]
+        lower = reach < above[f]
+        corners[f] = i if lower else corners[f]
+        above[f] = reach if lower else above[f]
+
+
+@inlined
+def _highest(above: Floats) -> int:
+    """Of which face most can be hoped."""
+    best = 0
+    for f in range(1, above.shape[0]):
+        if above[f] > above[best]:
+            best = f
+    return best
 
 
 class _Edges(NamedTuple):
-    """Edges of B that may be it, an entry each: arrays, so that a loop over them is of vectors."""
+    """Edges of B that may be it, an entry each: arrays, as `_Faces`."""
 
     number: Floats  # where it stands in the list of edges
     crosses: Floats  # negative where its arc may cross that of A's edge
@@ -126,7 +170,7 @@ def _room(work: Floats, most: int) -> _Edges:
 @inlined
 def _edge_axis(
     a: Polyhedron, b: Polyhedron, others: float, normal: Point, reach: float,
-    deep_corners: tuple[Floats, Floats], work: Floats,
+    faces: tuple[_Faces, _Faces], work: Floats,
 ) -> Point:  # fmt: skip
     """The best axis, where two edges may part the polyhedra better than any face.
 
@@ -137,22 +181,24 @@ def _edge_axis(
 
     others: by how much any other axis must part them to be better [m]
     reach: how near to each other those edges come, at most [m]
-    deep_corners: for each face of A, and of B, where a corner of the other solid begins
+    faces: of A, and of B
     work: eleven numbers for each edge of B
     """
     face, found = normal, _room(work, b.edges.shape[0] // 4)
     above = -lowest(b, (-face[0], -face[1], -face[2])) + reach
     below = lowest(a, face) - reach
     deep = max(-others, 0.0) + reach * SURE
-    deep_a, deep_b = deep_corners
-    count = _list_edges(b, face, below, a, deep_b, deep, found)
+    faces_a, faces_b = faces
+    count = _list_edges(b, face, below, a, faces_b, deep, found)
     vx, vy, vz = found.vx, found.vy, found.vz
     lx, ly, lz = found.lx, found.ly, found.lz
     rx, ry, rz = found.rx, found.ry, found.rz
     crosses = found.crosses
     for i in range(0, a.edges.shape[0], 4):
+        if _is_hidden(a, i, b, faces_a, deep):
+            continue
         p, q = three(a.corners, int(a.edges[i])), three(a.corners, int(a.edges[i + 1]))
-        if min(dot(face, p), dot(face, q)) > above or _is_hidden(a, i, b, deep_a, deep):
+        if min(dot(face, p), dot(face, q)) > above:
             continue
         u = minus(q, p)
         one, other = three(a.normals, int(a.edges[i + 2])), three(a.normals, int(a.edges[i + 3]))
@@ -190,14 +236,16 @@ def _edge_axis(
 
 @inlined
 def _list_edges(
-    b: Polyhedron, face: Point, below: float, a: Polyhedron, deep_corners: Floats, deep: float,
+    b: Polyhedron, face: Point, below: float, a: Polyhedron, faces: _Faces, deep: float,
     found: _Edges,
 ) -> int:  # fmt: skip
     """Write B's edges that reach up to `below` along `face` and are not hidden; how many."""
     count = 0
     for j in range(0, b.edges.shape[0], 4):
+        if _is_hidden(b, j, a, faces, deep):
+            continue
         r, s = three(b.corners, int(b.edges[j])), three(b.corners, int(b.edges[j + 1]))
-        if max(dot(face, r), dot(face, s)) >= below and not _is_hidden(b, j, a, deep_corners, deep):
+        if max(dot(face, r), dot(face, s)) >= below:
             found.number[count] = j
             found.vx[count], found.vy[count], found.vz[count] = minus(s, r)
             found.lx[count], found.ly[count], found.lz[count] = three(
@@ -211,19 +259,18 @@ def _list_edges(
 
 
 @inlined
-def _is_hidden(
-    shape: Polyhedron, edge: int, other: Polyhedron, deep_corners: Floats, deep: float
-) -> bool:
+def _is_hidden(shape: Polyhedron, edge: int, other: Polyhedron, faces: _Faces, deep: float) -> bool:
     """Whether a corner of the other solid lies so deep behind both faces of an edge.
 
     The axis n of an edge, of length 1, is a sum of the normals of its faces with weights that are
     not negative, and of sum 1 at least: so it leaves an overlap of that depth.
-    deep_corners: a corner for each face, where those begin that may lie so deep
     """
     f, g = int(shape.edges[edge + 2]), int(shape.edges[edge + 3])
+    if faces.first[f] <= -deep and faces.first[g] <= -deep:
+        return True
     m, n = three(shape.normals, f), three(shape.normals, g)
     level_f, level_g = shape.levels[f] - deep, shape.levels[g] - deep
-    i, j = int(deep_corners[f]), int(deep_corners[g])
+    i, j = int(faces.corners[f]), int(faces.corners[g])
     c = other.corners
     p, q = (c[i], c[i + 1], c[i + 2]), (c[j], c[j + 1], c[j + 2])
     return (dot(n, p) <= level_g and dot(m, p) <= level_f) or (
