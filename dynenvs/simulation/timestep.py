@@ -239,6 +239,7 @@ def _calm_part(w: WorldView, tau: Floats, part: float, left: float, dt: float) -
     # Whether trees whirl is found out once a step: then its parts are known
     moved = _free_motion(w, tau, part, left)
     if answer.pace > 0.0:
+        keep_pace(w)
         return part if moved else 0.0
     found = whirl(w, tau, part, moved)
     if found == CALM:
