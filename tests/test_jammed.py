@@ -70,6 +70,38 @@ def test_what_stands_in_the_ground_beside_them_is_lifted_out(overlap: float, bes
     assert world.q[2] == pytest.approx(0.1, abs=1e-8)
 
 
+@pytest.mark.parametrize("beside", [0, 6])
+@pytest.mark.parametrize("beyond", [0.0, 0.5])
+def test_what_only_far_turns_part_stays(beyond: float, beside: int) -> None:
+    """A ball 2 mm deep on an arm whose axis is all but the plate's normal: a lever of 1.4 mm.
+
+    Along the tangent it would be free after 1.4 rad, so the joint walked there, by 0.06 rad a step,
+    and by 1 rad where another joint was beyond its stop.
+
+    beyond: of the stop at which another joint begins [rad]; beside: as of `limb`
+    """
+    builder = ModelBuilder(gravity=(0, 0, 0))
+    builder.box("plate", "world", half_size=(0.3, 0.3, 0.1), position=(0, 0, -0.1))
+    hinge = revolute("hinge", axis=(0, 0.014, 1))
+    builder.body("arm", parent="world", joint=hinge, mass=1.0, inertia=(0.01,) * 3)
+    builder.sphere("ball", "arm", radius=0.05, position=(0.1, 0, 0.048))
+    builder.pair("plate", "ball")
+    stop = revolute("stop", axis=(0, 1, 0), position=(0, 0, 1.0), limits=(beyond, 2.0))
+    builder.body("hand", parent="arm", joint=stop, mass=0.1, inertia=(1e-3,) * 3)
+    for k in range(beside):
+        builder.body(f"b{k}", joint=free(), mass=1.0, inertia=(0.01,) * 3)
+        builder.sphere(f"b{k}", f"b{k}", radius=0.1)
+    world = World(builder.build(), timestep=0.002)
+    for k in range(beside):
+        world.q[2 + 7 * k : 9 + 7 * k] = [0.5 * k, 0, 9.1, 1, 0, 0, 0]
+    for _ in range(STEPS):
+        before = world.q[0]
+        world.step()
+        assert abs(world.q[0] - before) < 1e-3
+    assert abs(world.q[0]) < 0.1
+    assert world.q[1] == pytest.approx(beyond, abs=1e-9)
+
+
 def arm(seed: int, axes: list[tuple[int, int, int]], gravity: float) -> ModelBuilder:
     """An arm whose links are shorter than what they are covered with."""
     rng, builder, parent = (

@@ -1,16 +1,15 @@
 """Contacts that corrections of positions leave out: those that nothing parts.
 
 Parts that overlap however their joints turn (limbs of a file whose shapes are too large) stay as
-they are, and the others are corrected: a contact is left out for the rest of the step if only a far
-turn would part it, as its normal meets the joint's axis, or if a correction has gained next to
-nothing of its `correction`.  Joints beyond their stops come first: what their way back buries is
-left out, and parted once they are there.  Each is left alone for JAMMED steps before the next try,
-unless it sinks in deeper, or the step is made again in shorter parts, in which it may be parted.
+they are, and the others are corrected: a contact is left out for the rest of the step if only far
+turns would part it, as its normal all but meets the joint's axis, or if a correction has gained
+next to nothing of its `correction`.  Joints beyond their stops come first: what their way back
+buries is left out, and parted once they are there.  Each is left alone for JAMMED steps before the
+next try, unless it sinks in deeper, or the step is made again in shorter parts, in which it may be
+parted.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 from dynenvs.contact.gaps import gap_at_end, gap_before
 from dynenvs.jit.compiled import inlined
@@ -23,7 +22,6 @@ SINKING = 1.005  # times its depth at the start, from which one is tried again a
 LEAST = 1e-9  # error below which nothing is left out [m]
 PUSH_OUT = 0.01  # most that one step lifts out of deep penetration [m]
 HOLDS = 2  # corrections that were in vain, after which only what is nearly corrected goes on
-HALF_TURN = 3.0  # of a coordinate [rad, m]
 # Shares of what a correction was to gain: less does not part anything, more has nearly done so
 GAIN, MOST = 0.1, 0.9
 
@@ -74,19 +72,6 @@ def let_go(w: WorldView, count: int) -> None:
         contact = w.contacts[i]
         if contact.correction == HELD and w.memory[contact.candidate].jammed == 0:
             contact.correction = 0.0
-
-
-@inlined
-def hold_if_unmovable(contact: Any, reach: float, worst: float) -> bool:
-    """Leave a contact out if more than half a turn would not part it.
-
-    reach: sum of |J| of its normal; worst: the largest error [m]
-    """
-    error = contact.correction * min(1.0, PUSH_OUT / worst)
-    if error > reach * HALF_TURN:
-        contact.correction = HELD
-        return True
-    return False
 
 
 @inlined

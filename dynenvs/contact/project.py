@@ -28,13 +28,13 @@ from dynenvs.contact.detection.detect import (
 from dynenvs.contact.errors import AT_STOP, BURIED, LIFT, PULL, PUSH
 from dynenvs.contact.gaps import deepest_contact
 from dynenvs.contact.held import (
+    HOLDS,
     LARGE,
     PUSH_OUT,
     SHALLOW,
     begin_corrections,
     end_corrections,
     hold_for_stops,
-    hold_if_unmovable,
     hold_unmoved,
     hold_worse,
     let_go,
@@ -44,7 +44,6 @@ from dynenvs.contact.row_errors import (
     announce_rows,
     find_row_errors,
     row_moved,
-    row_reach,
     solve_row_errors,
 )
 from dynenvs.contact.sparse.island_errors import (
@@ -52,7 +51,6 @@ from dynenvs.contact.sparse.island_errors import (
     announce_islands,
     find_island_errors,
     island_moved,
-    island_reach,
     solve_island_errors,
 )
 from dynenvs.contact.sparse.momentum import begin_momentum, restore_momentum
@@ -60,7 +58,7 @@ from dynenvs.jit.compiled import inlined, kernel, unit
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
 from dynenvs.memory.layout import Floats, Records, WorldView
-from dynenvs.memory.records import SWING
+from dynenvs.memory.records import HELD, SWING
 
 ATTEMPTS = 12  # at most to correct positions
 HALVED = 0.5  # of the depth without any correction: what buries less is let be, and goes on
@@ -69,6 +67,8 @@ ROUNDOFF = 1e-15  # errors below this are left alone at once [m] ...
 DONE = 2e-10  # ... and below this, where something has been corrected or will be [m]
 SMALL = 1e-5  # of pulls and ways along the ground: left at last; and just beyond a stop [rad, m]
 FAR_TURN = 1e-4  # of a correction, from which it is looked at: at a metre it is LARGE [rad, m]
+FARTHEST = 1.0  # of a coordinate in a whole correction: what asks for more stays [rad, m]
+MOSTLY = 0.5  # of what parts a contact
 MOST_TURN = 0.02  # of a coordinate in one correction [rad, m] ...
 LEVER = 0.05  # ... and what the largest error asks for at this distance from an axis [m]
 TINY = 1e-300  # in place of no correction at all, which is divided by
@@ -176,13 +176,12 @@ def _attempt(w: WorldView, dt: float, looks: bool) -> int:
         # Taken back before it is made: now without pulling anything together
         aim.way, aim.before = PUSH, math.inf
         return TRY_AGAIN
-    # What no turn parts is left out, and the rest is solved again
-    worst = aim.share * aim.worst if within else aim.worst
-    share = share_of(dq, worst)
-    if within and share < 1.0 and _hold_unmovable(w):
+    # What only far turns part is left out, and the rest is solved again
+    if _hold_unmovable(w):
         aim.before = math.inf
         return TRY_AGAIN
     # Near a joint's axis a small error takes a far turn, which may end anywhere
+    share = share_of(dq, aim.share * aim.worst)
     scale(dq, share)
     aim.share *= share
     cut = stay_within_stops(w.dofs, w.q_new, dq)
@@ -266,22 +265,36 @@ def _pulls_in(w: WorldView) -> bool:
     for i in range(w.answer[0].contacts):
         # What touches still, and would be pressed in by a part of that
         gap = w.contacts[i].before
-        moved = island_moved(w, i) if w.answer[0].sparse != 0 else row_moved(w, i)
+        moved = _moved(w, i, 0.0)
         if gap + moved < most and moved < most:
             return True
     return False
 
 
 @inlined
-def _hold_unmovable(w: WorldView) -> bool:
-    """Leave out contacts that no turn can part; returns whether there are any.
+def _moved(w: WorldView, index: int, least: float) -> float:
+    """By how much a correction parts a contact, as of `row_moved`."""
+    if w.answer[0].sparse != 0:
+        return island_moved(w, index, least)
+    return row_moved(w, index, least)
 
-    A row J dq = error needs a coordinate that turns by the error over the sum of |J|, at least.
+
+@inlined
+def _hold_unmovable(w: WorldView) -> bool:
+    """Leave out contacts that a correction parts by far turns; returns whether there are any.
+
+    Mostly by these; from attempt HOLDS on, by these at all: there must be time for the others.
     """
-    found = False
-    for i in range(w.answer[0].contacts):
-        reach = island_reach(w, i) if w.answer[0].sparse != 0 else row_reach(w, i)
-        found = hold_if_unmovable(w.contacts[i], reach, w.correction[0].worst) or found
+    share, found = w.correction[0].share, False
+    part = MOSTLY if w.correction[0].attempt < HOLDS else 0.0
+    for i in range(w.answer[0].contacts if largest(w.v_next) > FARTHEST * share else 0):
+        error = w.contacts[i].correction
+        if error > 0.0:
+            # By turns of coordinates that would be far for all of its error, or what a step lifts
+            parted = _moved(w, i, FARTHEST * share * max(1.0, error / PUSH_OUT))
+            if parted > part * share * error:
+                w.contacts[i].correction = HELD
+                found = True
     return found
 
 

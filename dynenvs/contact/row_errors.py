@@ -107,21 +107,16 @@ def _leave_out_pulled(w: WorldView, marked: int, dt: float) -> int:
 
 
 @inlined
-def row_moved(w: WorldView, index: int) -> float:
-    """By how much the motion `w.v_next` parts a contact, as far as it is linear [m]."""
+def row_moved(w: WorldView, index: int, least: float) -> float:
+    """By how much the motion `w.v_next` parts a contact, as far as it is linear [m].
+
+    least: turn of the coordinates that are counted [rad, m]
+    """
     r, moved = w.contacts[index].row, 0.0
     for j in range(w.header[0].nv):
-        moved += w.J[r, j] * w.v_next[j]
+        if abs(w.v_next[j]) >= least:
+            moved += w.J[r, j] * w.v_next[j]
     return moved
-
-
-@inlined
-def row_reach(w: WorldView, index: int) -> float:
-    """By how much a contact is parted by a turn of one in all coordinates, at most [m]."""
-    r, reach = w.contacts[index].row, 0.0
-    for j in range(w.header[0].nv):
-        reach += abs(w.J[r, j])
-    return reach
 
 
 @inlined

@@ -26,16 +26,14 @@ from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Records, WorldView
 
 FEW = 4  # contacts of a group that are all in the problem
-FEW_OF_MANY = 8  # the same where many bodies touch: to solve again costs all of them
 
 
 @inlined
 def has_many(w: WorldView, count: int) -> bool:
     """Whether a group has more contacts than are all in the problem; groups stand together."""
-    few = FEW if w.header[0].sparse == 0 else FEW_OF_MANY
     found = False
-    for i in range(few, count):
-        found = found or w.contacts[i].group == w.contacts[i - few].group
+    for i in range(FEW, count):
+        found = found or w.contacts[i].group == w.contacts[i - FEW].group
     return found
 
 
@@ -45,7 +43,6 @@ def choose_contacts(w: WorldView, count: int, dt: float) -> int:
 
     dt: length of the step [s]
     """
-    few = FEW if w.header[0].sparse == 0 else FEW_OF_MANY
     front, first = integer(0), integer(0)
     # A group is a run of contacts
     while first < count:
@@ -53,7 +50,7 @@ def choose_contacts(w: WorldView, count: int, dt: float) -> int:
         while last < count and w.contacts[last].group == w.contacts[first].group:
             last += 1
         # Few: all of them
-        if last - first <= few:
+        if last - first <= FEW:
             for i in range(first, last):
                 swap_contacts(w.contacts, i, front)
                 front += 1

@@ -32,6 +32,7 @@ from typing import Any, NamedTuple
 from dynenvs.jit.compiled import inlined
 
 PATIENCE = 4  # Newton's steps of a round in a row that may gain less than half
+STILL = 0.01  # ... and a change of what one misses by that shows that the round is at its end
 LINE = 8  # trials along one of them
 ENOUGH = 1e-10  # residual that ends the search ...
 SLOW = 0.5  # ... as does a certified one of which a round leaves more than this
@@ -157,7 +158,11 @@ def _round(
         used += 1
         if not ways.direct(problem):
             break
+        before = off
         off = _search(problem, ways, penalty)
+        # At a kink there is no way on
+        if abs(off - before) <= STILL * before:
+            break
         # Rounding may leave nothing to gain: a few idle steps end the round
         idle += 1
         if off < 0.5 * least:

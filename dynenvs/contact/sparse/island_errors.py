@@ -95,20 +95,16 @@ def solve_island_errors(w: WorldView, share: float) -> int:
 
 
 @inlined
-def island_moved(w: WorldView, index: int) -> float:
+def island_moved(w: WorldView, index: int, least: float) -> float:
     """As `row_moved` of the dense problem."""
-    return row_velocity(w.scene, index, 0, w.scene.off)
-
-
-@inlined
-def island_reach(w: WorldView, index: int) -> float:
-    """As `row_reach` of the dense problem."""
-    scene, reach = w.scene, 0.0
+    scene, moved = w.scene, 0.0
     c = scene.constraints[index]
     for side in range(2 if c.b >= 0 else 1):
-        for j in range(scene.trees[c.b if side else c.a].nv):
-            reach += abs(scene.J[6 * index + 3 * side, j])
-    return reach
+        tree = scene.trees[c.b if side else c.a]
+        for k in range(tree.nv):
+            if abs(scene.off[tree.first + k]) >= least:
+                moved += scene.J[6 * index + 3 * side, k] * scene.off[tree.first + k]
+    return moved
 
 
 @inlined

@@ -45,7 +45,7 @@ EXACT = 1e-13  # ... where the last step's impulses leave more than this
 RELATIVE = 1e-6  # of parts that move together: rounding of their speed is no error of theirs
 USELESS = 0.1  # residual above which an answer is none
 REST = 1e-6  # up to which a large island goes on from the last step's impulses ...
-FEW = 4  # ... with this many factorisations: the central path takes twenty, from nothing
+FEW = 16  # ... with this many factorisations: the central path takes twenty, from nothing
 LOST = 0.1  # residual above which the central path has led nowhere
 NO_SWEEPS, SWEEPS = 0, 60  # of Gauss-Seidel before multipliers
 
