@@ -28,7 +28,6 @@ from dynenvs.contact.detection.detect import (
 from dynenvs.contact.errors import AT_STOP, BURIED, LIFT, PULL, PUSH
 from dynenvs.contact.gaps import deepest_contact
 from dynenvs.contact.held import (
-    HOLDS,
     LARGE,
     PUSH_OUT,
     SHALLOW,
@@ -68,7 +67,7 @@ DONE = 2e-10  # ... and below this, where something has been corrected or will b
 SMALL = 1e-5  # of pulls and ways along the ground: left at last; and just beyond a stop [rad, m]
 FAR_TURN = 1e-4  # of a correction, from which it is looked at: at a metre it is LARGE [rad, m]
 FARTHEST = 1.0  # of a coordinate in a whole correction: what asks for more stays [rad, m]
-MOSTLY = 0.5  # of what parts a contact
+MOSTLY, PATIENT = 0.5, 6  # of what parts a contact, up to this attempt; then any part of it
 MOST_TURN = 0.02  # of a coordinate in one correction [rad, m] ...
 LEVER = 0.05  # ... and what the largest error asks for at this distance from an axis [m]
 TINY = 1e-300  # in place of no correction at all, which is divided by
@@ -283,10 +282,10 @@ def _moved(w: WorldView, index: int, least: float) -> float:
 def _hold_unmovable(w: WorldView) -> bool:
     """Leave out contacts that a correction parts by far turns; returns whether there are any.
 
-    Mostly by these; from attempt HOLDS on, by these at all: there must be time for the others.
+    Mostly by these; from attempt PATIENT on, by these at all: there must be time for the others.
     """
     share, found = w.correction[0].share, False
-    part = MOSTLY if w.correction[0].attempt < HOLDS else 0.0
+    part = MOSTLY if w.correction[0].attempt < PATIENT else 0.0
     for i in range(w.answer[0].contacts if largest(w.v_next) > FARTHEST * share else 0):
         error = w.contacts[i].correction
         if error > 0.0:
