@@ -89,6 +89,7 @@ def test_moments_come_in_order_and_keys_change_the_command(served: Served) -> No
     times: list[float] = []
     commands: list[float] = []
     heights: list[float] = []
+    pressed = False
     while len(times) < 150 and max(commands, default=0.0) < 0.62:
         kind, content = next(stream)
         assert kind == "moments"
@@ -98,8 +99,9 @@ def test_moments_come_in_order_and_keys_change_the_command(served: Served) -> No
         heights += decode(frames["position"])[:, 1:, 2].max(axis=1).tolist()
         if len(times) < 20:
             assert commands[-1] == np.float32(0.6)
-        elif len(times) < 24:
-            assert served.press("w") == 204
+        elif not pressed:  # several moments may come at once
+            pressed = served.press("w") == 204
+            assert pressed
     assert np.all(np.diff(times) > 0.0)
     np.testing.assert_allclose(np.diff(times), served.env.dt, rtol=1e-9)
     assert max(commands) >= np.float32(0.65)  # a key is 0.05 m/s
