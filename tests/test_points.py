@@ -42,7 +42,7 @@ def test_a_point_comes_to_rest_on_every_shape(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["box", "hull"])
 def test_a_table_stands_on_its_points(kind: str) -> None:
-    """On a shape that is carried itself: it neither drifts nor sinks."""
+    """On a shape that is carried itself: it neither creeps nor sinks."""
     builder = ModelBuilder()
     builder.half_space("floor")
     builder.body("block", joint=free(), mass=20.0, inertia=(1.0, 1.0, 1.0))

@@ -97,7 +97,7 @@ def crept(feet: Feet, f: int, radius: float) -> Floats:
 def stances(loaded: NDArray[np.bool_], lowest: NDArray[np.float64]) -> Iterator[tuple[int, int]]:
     """First and last loaded step of each stance of one foot.
 
-    Loads between which the foot never rose above LIFTED belong to one stance: a foot that drifts
+    Loads between which the foot never rose above LIFTED belong to one stance: a foot that creeps
     in tiny hops is found out.
 
     Args:

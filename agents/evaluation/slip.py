@@ -40,7 +40,7 @@ class FeetRecord:
 
         The way that a foot's contact points go along the ground from touchdown to lift-off, less
         what rolling explains: of each foot that of the point which went farthest, all feet
-        together.  A foot that drifts in hops of less than a millimetre has not lifted off.  NaN
+        together.  A foot that creeps in hops of less than a millimetre has not lifted off.  NaN
         where there are no feet.
         """
         if not self.legs:

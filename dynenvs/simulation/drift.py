@@ -27,7 +27,7 @@ from dynenvs.memory.records import EULER
 SLOW = 0.01  # turn of a joint in a step, up to which nothing is created that matters [rad]
 DRIFT = 1e-3  # share of the kinetic energy from which on products are those of the mean, and ...
 TOLD = 1e-2  # ... from which on a step counts as degraded
-HELD = 1.0 + 1e-9  # times DRIFT: once steps keep the energy, they go on so
+KEPT = 1.0 + 1e-9  # times DRIFT: once steps keep the energy, they go on so
 ALONE = 4.0  # times the kinetic energy and the square of its turn: what a step may create at most
 # What is done about a step's energy: nothing, it is read once, velocity products are of the mean,
 # the step is cut as the one before was
@@ -96,7 +96,7 @@ def watch_energy(w: WorldView, turn: float) -> int:
         status.most = max(status.most, kinetic)
         # A rule that changes time and again would give another reading each time
         if w.answer[0].watched & CENTERED:
-            status.created = max(status.created, HELD * DRIFT * status.most)
+            status.created = max(status.created, KEPT * DRIFT * status.most)
     status.energy = energy if math.isfinite(energy) else 0.0
     if status.created > TOLD * status.most:
         status.degraded += 1

@@ -65,7 +65,7 @@ Each simulator gets the same bodies, step and coefficients.
   together, and both answers to Newton's cradle keep momentum and energy. "Poisson" has his law of
   restitution, with the energy guard, where the others have Newton's.
 - MuJoCo: elliptic cones, `impratio` 10, Newton's solver to 1e-12; its contacts are soft by design,
-  so a block sinks and drifts a little. "Hard" is what its documentation offers against that:
+  so a block sinks and creeps a little. "Hard" is what its documentation offers against that:
   `solref` at five steps (at two, which is allowed, sliding bodies hop by millimetres), `solimp` up
   to 0.9999, `impratio` 100 and the no-slip solver.
 - DART: its own collision detector, boxed LCP, sleeping switched off.
@@ -108,7 +108,7 @@ READ = """\
 What these scenes show of each simulator:
 
 - MuJoCo is the quickest where many bodies touch, several times as quick as dynenvs in piles and in
-  what falls on corners. What rests sinks, and what is held drifts: its contacts are springs.
+  what falls on corners. What rests sinks, and what is held creeps: its contacts are springs.
 - MuJoCo at its hardest wins one or two digits in piles and six in a grasp, at some cost in time.
   What falls still goes in by millimetres, and in a groove friction is no better than before.
 - DART is quick and close along the axes of its friction pyramid; off those axes what slides turns

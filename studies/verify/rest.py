@@ -1,4 +1,4 @@
-"""At rest: nothing drifts, nothing sinks, whatever stands on what."""
+"""At rest: nothing creeps, nothing sinks, whatever stands on what."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ STUCK, MUCH_STIFFER = 0.8, 100.0  # ... and one that leaves more than this, much
 BACK, CAP, LOOSEN = 0.1, 0.5, 1.5  # after a round that is not solved: softer, and so for a while
 FAR_BACK = 0.01  # where rounds were lost
 FURTHER, REACHES = 2.0, 12  # each reach along a creeping round is so much longer; so many of them
-CREEPING = 1e-6  # residual up to which a round that gains nothing drifts; above it may be lost
+CREEPING = 1e-6  # residual up to which a round that gains nothing creeps; above it may be lost
 WORSE = 100.0  # times the round's residual that it may have there
 
 

@@ -8,7 +8,7 @@ Depth d, its rate dd, normal force f >= 0 by one of three laws:
   Cloutier's e k gives a velocity ratio of sqrt(e): docs/theory.md, Corrections to the sources)
 
 Friction is Coulomb's with its jump smoothed: f_t = -mu f v_t / max(|v_t|, s), so that what ought to
-stick drifts, at about s times the load over its limit.
+stick creeps, at about s times the load over its limit.
 
 Cost: one evaluation of the dynamics a stage, but steps must resolve sqrt(m / k).
 What it gives up: bodies overlap by f / k, energy depends on the step, nothing sticks.
