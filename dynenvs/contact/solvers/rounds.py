@@ -83,7 +83,7 @@ def rounds(
     ways.copy(problem, problem.p, problem.best)
     ways.copy(problem, problem.p, problem.held)
     penalty, cap = first_penalty(residual, stiff), stiffest
-    used, begun = spent, spent
+    used, begun, loosen = spent, spent, LOOSEN
     while best > ENOUGH and max(used, begun) < budget:
         # A round: Newton's method with this penalty, then the residual
         begun += 1  # one that begins with its equation solved costs no factorisation
@@ -100,10 +100,11 @@ def rounds(
             ways.copy(problem, problem.held, problem.p)
             residual = ways.certify(problem)
             cap, penalty = softer(penalty, CAP), softer(penalty, BACK)
+            loosen = LOOSEN
             continue
         # It has gained: stiffer; or it is lost: back to the best
         penalty = stiffer(penalty, cap, residual, last)
-        cap = min(LOOSEN * cap, stiffest)
+        cap, loosen = min(loosen * cap, stiffest), LOOSEN * loosen
         if not residual < LOST * best:
             ways.copy(problem, problem.best, problem.p)
             residual = ways.certify(problem)

@@ -25,7 +25,7 @@ from dynenvs.kinematics.spatial import dot3
 from dynenvs.kinematics.triples import dot, entries
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats, Records, WorkView, WorldView, polygon_of
-from dynenvs.memory.records import INELASTIC, LIMIT, SWING
+from dynenvs.memory.records import LIMIT, SWING
 from dynenvs.memory.sparse_view import SparseView
 
 # Gaps are known to rounding only, and those of bodies that touch all around would contradict each
@@ -92,10 +92,9 @@ def pose_problem(w: WorldView, scene: SparseView, count: int, dt: float) -> int:
     """
     planar = w.header[0].directions == 2
     # The shift of tangents needs velocities of all contacts of a pair: first all, then the turns
-    # Where impacts cut steps, parts are of many lengths; forces go on through all of them
-    last, part = w.status[0].part, 1.0
-    if w.header[0].restitution != INELASTIC and last > 0.0:
-        part = dt / last
+    # Parts of steps are of many lengths; forces go on through all of them
+    last = w.status[0].part
+    part = dt / last if last > 0.0 else 1.0
     for i in range(count):
         _pose_contact(w, scene, i, planar, dt)
     if not planar:
@@ -105,8 +104,7 @@ def pose_problem(w: WorldView, scene: SparseView, count: int, dt: float) -> int:
         offset = closing_speed(gap, dt) if abs(gap) > SNUG else 0.0
         _keep_offset(scene, i, polygon_of(w), w.contacts[i], offset)
         _warm_start(w.memory, w.contacts[i], part, scene.p[i])
-    expected = w.expected if dt > 0.0 else w.v_free
-    return _pose_limits(w.dofs, w.q, w.v_free, expected, scene, count, dt)
+    return _pose_limits(w, scene, count, part, dt)
 
 
 @inlined
@@ -369,14 +367,15 @@ def _warm_start(memory: Records, contact: Any, part: float, impulses: Floats) ->
 
 
 @inlined
-def _pose_limits(
-    dofs: Records, q: Floats, v: Floats, expected: Floats, scene: SparseView, count: int, dt: float
-) -> int:
+def _pose_limits(w: WorldView, scene: SparseView, count: int, part: float, dt: float) -> int:
     """Constraints of the joint limits in reach, after `count` others, as `limit_rows` makes them.
 
+    part: of the last step's impulses, which they begin with
     Returns the number of all.
     """
-    for j in range(dofs.shape[0]):
+    dofs, q, v, stops = w.dofs, w.q, w.v_free, w.stops
+    expected = w.expected if dt > 0.0 else v
+    for j in range(w.header[0].nv):
         dof = dofs[j]
         if dof.limited == 0:
             continue
@@ -407,6 +406,10 @@ def _pose_limits(
             scene.bias[count, 0] = closing_speed(gap, dt)
             c.speed = abs(speed + scene.bias[count, 0])
             scene.bias[count, 1] = scene.bias[count, 2] = 0.0
-            scene.p[count, 0] = scene.p[count, 1] = scene.p[count, 2] = 0.0
+            # Along the entries of the row, three of a ball's
+            last = sign * stops[j]
+            if dof.limited == SWING:
+                last += a * stops[j + 1] + b * stops[j + 2]
+            scene.p[count, 0], scene.p[count, 1], scene.p[count, 2] = max(part * last, 0.0), 0.0, 0.0
             count += 1
     return count
