@@ -47,7 +47,8 @@ USELESS = 0.1  # residual above which an answer is none
 REST = 1e-6  # up to which a large island goes on from the last step's impulses ...
 FEW = 16  # ... with this many factorisations: the central path takes twenty, from nothing
 LOST = 0.1  # residual above which the central path has led nowhere
-NO_SWEEPS, SWEEPS = 0, 60  # of Gauss-Seidel before multipliers
+NO_SWEEPS, SWEEPS = 0, 60  # of Gauss-Seidel before multipliers ...
+CROWD, SWEEPS_OF_CROWD = 0.67, 20  # contacts per freedom above which sweeps cost most of the time
 
 
 @unit("sparse", seconds=29)
@@ -140,8 +141,12 @@ def _from_the_path(problem: IslandProblem, budget: int) -> float:
 @kernel
 def _from_nothing(problem: IslandProblem, budget: int) -> float:
     """Multipliers from sweeps: impulses of contacts that have changed what they do can mislead."""
-    _clear(problem.scene, problem.island[0])
-    return multiply(problem, update_velocities(problem), SWEEPS, budget)
+    scene, island, freedoms = problem.scene, problem.island[0], 0
+    for k in range(island.first_tree, island.first_tree + island.trees):
+        freedoms += scene.trees[scene.trees_of[k]].nv
+    sweeps = SWEEPS_OF_CROWD if island.count > CROWD * freedoms else SWEEPS
+    _clear(scene, island)
+    return multiply(problem, update_velocities(problem), sweeps, budget)
 
 
 @inlined
