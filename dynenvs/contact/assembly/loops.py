@@ -25,6 +25,7 @@ import math
 from dynenvs.contact.assembly.loop_rows import fill_rows
 from dynenvs.jit.compiled import inlined, kernel, unit
 from dynenvs.memory.layout import Floats, LoopView, ModelView, WorkView
+from dynenvs.simd.vectors import WIDTH, add_outer
 
 HELD = 0  # what the first two kernels return, unless they could not be compiled
 REDUNDANT = 1e-12  # a pivot of K below this share of its diagonal entry is one of a redundant row
@@ -178,16 +179,27 @@ def respect_loops(w: WorkView, rows: int) -> int:
         if not total > REDUNDANT * w.G[r, r]:
             for j in range(w.header[0].nv):
                 Y[j, r] = 0.0
-    # G anew, of the rows as they are now
-    for r in range(rows):
-        for k in range(rows):
-            w.G[r, k] = 0.0
-        for j in range(w.header[0].nv):
-            factor = Y[j, r] * w.L[j, j]
-            if factor != 0.0:
-                for k in range(rows):
-                    w.G[r, k] += factor * Y[j, k]
+    _couple_anew(w, rows)
     return HELD
+
+
+@kernel
+def _couple_anew(w: WorkView, rows: int) -> None:
+    """G of the rows as they are now; it is symmetric."""
+    G, Y, padded = w.G, w.Y, (rows + WIDTH - 1) // WIDTH * WIDTH
+    for r in range(padded):
+        for k in range(r // WIDTH * WIDTH, padded):
+            G[r, k] = 0.0
+    for j in range(w.header[0].nv):
+        for block in range(0, padded, WIDTH):
+            moved = False
+            for r in range(block, block + WIDTH):
+                moved = moved or Y[j, r] != 0.0
+            if moved:
+                add_outer(G, block, Y, j, block, padded, w.L[j, j])
+    for r in range(rows):
+        for k in range(r):
+            G[r, k] = G[k, r]
 
 
 @kernel
