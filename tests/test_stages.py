@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dynenvs import ModelBuilder, World, free
+from dynenvs import ModelBuilder, World, free, revolute
 from dynenvs.simulation.diagnostics import Diagnostics
 
 BOXES = 24
@@ -58,3 +58,19 @@ def test_heaps_whose_impulses_creep_are_solved() -> None:
     cases = [("exact", seed) for seed in (1, 3, 5, 11, 13)]
     cases += [("pyramid", seed) for seed in (9, 11, 15)]
     assert sum(fallen(*case).degraded for case in cases) <= 1
+
+
+def test_stops_that_bear_among_many_bodies_are_remembered() -> None:
+    """Two doors pressed on their stops by their weight: nothing is new in a step."""
+    builder = ModelBuilder()
+    hinge = revolute(axis=(0.0, 1.0, 0.0), limits=(-0.1, 0.2), damping=1.0)
+    for name in ("door", "other"):
+        builder.body(name, joint=hinge, mass=1.0, com=(0.3, 0.0, 0.0), inertia=(0.1, 0.1, 0.1))
+    world = World(builder.build(), timestep=0.005)
+    world.step(steps=500)
+    assert world.q == pytest.approx([0.2, 0.2], abs=1e-9)
+    before = world.diagnostics.stages
+    world.step(steps=100)
+    after = world.diagnostics.stages
+    assert after.kept.solved - before.kept.solved == 200
+    assert after.modes.called == before.modes.called

@@ -410,6 +410,7 @@ def _pose_limits(w: WorldView, scene: SparseView, count: int, part: float, dt: f
             last = sign * stops[j]
             if dof.limited == SWING:
                 last += a * stops[j + 1] + b * stops[j + 2]
-            scene.p[count, 0], scene.p[count, 1], scene.p[count, 2] = max(part * last, 0.0), 0.0, 0.0
+            scene.p[count, 0] = max(part * last, 0.0)
+            scene.p[count, 1] = scene.p[count, 2] = 0.0
             count += 1
     return count
