@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 from dynenvs.contact.assembly.problem import open_answer, open_problem, open_scratch
-from dynenvs.contact.solvers.cone import WARM, WARM_BOTH, WARM_MULTIPLIERS, solve_cones
+from dynenvs.contact.solvers.cone import (
+    BRIEF,
+    WARM,
+    WARM_BOTH,
+    WARM_MULTIPLIERS,
+    solve_cones,
+)
 from dynenvs.contact.solvers.multipliers import CROWD
 from dynenvs.jit.compiled import unit
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, DEGRADED_RESIDUAL, FAILED
@@ -19,15 +27,22 @@ def solve_on_cones(w: WorldView, count: int, rows: int, scale: float, start: int
     start: as of `solve_cones`; if not COLD or BRIEF, `w.status` says which it is of the last step's
         impulses, those in `w.impulse_row`
     The impulses that stand in `w.impulse_row` stay if they hold already; residual to `w.answer`.
+    In a crowd Newton's method, whose matrix is of all rows, comes after multipliers, whose is of
+    freedoms.
     """
     problem = open_problem(w, polygon_of(w), count, rows, scale)
-    report = w.answer[0]
+    report, warm, crowd = w.answer[0], start >= WARM, rows > CROWD * w.header[0].nv
+    if crowd and start == BRIEF:
+        report.residual = math.inf
+        return FAILED
     # Which method solved the last step's rows tells with which one to begin
-    if start >= WARM and w.status[0].stage == MULTIPLIERS:
-        start = WARM_MULTIPLIERS if rows > CROWD * w.header[0].nv else WARM_BOTH
+    if crowd:
+        start = WARM_MULTIPLIERS
+    elif warm and w.status[0].stage == MULTIPLIERS:
+        start = WARM_BOTH
     answer, scratch = open_answer(w), open_scratch(w)
     report.residual, iterations, best = solve_cones(problem, answer, scratch, start)
-    if start >= WARM:
+    if warm:
         w.status[0].stage = MULTIPLIERS if best == WARM_MULTIPLIERS else CONES
     report.sweeps += iterations
     if report.residual <= CERTIFIED_RESIDUAL:
