@@ -5,13 +5,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.contact.assembly.problem import open_answer, open_problem, open_scratch
-from dynenvs.contact.solvers.cone import (
-    BRIEF,
-    WARM,
-    WARM_BOTH,
-    WARM_MULTIPLIERS,
-    solve_cones,
-)
+from dynenvs.contact.solvers.cone import BRIEF, WARM, WARM_BOTH, WARM_MULTIPLIERS, solve_cones
 from dynenvs.contact.solvers.multipliers import CROWD
 from dynenvs.jit.compiled import unit
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, DEGRADED_RESIDUAL, FAILED

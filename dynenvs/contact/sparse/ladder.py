@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 from dynenvs.contact.solve import ALL, INSIDE, QUICK
+from dynenvs.contact.solvers.multipliers import CROWD
 from dynenvs.contact.solvers.rounds import ENOUGH
 from dynenvs.contact.sparse.factor import order_trees
 from dynenvs.contact.sparse.island_problem import (
@@ -48,7 +49,7 @@ REST = 1e-6  # up to which a large island goes on from the last step's impulses 
 FEW = 16  # ... with this many factorisations: the central path takes twenty, from nothing
 LOST = 0.1  # residual above which the central path has led nowhere
 NO_SWEEPS, SWEEPS = 0, 60  # of Gauss-Seidel before multipliers ...
-CROWD, SWEEPS_OF_CROWD = 0.67, 20  # contacts per freedom above which sweeps cost most of the time
+SWEEPS_OF_CROWD = 20  # ... of a crowd, where they cost more than Newton's steps
 
 
 @unit("sparse", seconds=29)
@@ -144,7 +145,7 @@ def _from_nothing(problem: IslandProblem, budget: int) -> float:
     scene, island, freedoms = problem.scene, problem.island[0], 0
     for k in range(island.first_tree, island.first_tree + island.trees):
         freedoms += scene.trees[scene.trees_of[k]].nv
-    sweeps = SWEEPS_OF_CROWD if island.count > CROWD * freedoms else SWEEPS
+    sweeps = SWEEPS_OF_CROWD if 3 * island.count > CROWD * freedoms else SWEEPS
     _clear(scene, island)
     return multiply(problem, update_velocities(problem), sweeps, budget)
 
