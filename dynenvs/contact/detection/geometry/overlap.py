@@ -13,10 +13,12 @@ import math
 from typing import Any
 
 from dynenvs.contact.detection.geometry.distance import (
+    NOTHING,
     PRECISE,
     distance,
-    nearest_way,
+    moved,
     part_cores,
+    part_cores_from,
     reach,
     separation,
 )
@@ -84,15 +86,19 @@ def less_deep(
 ) -> tuple[float, Point]:
     """`overlap`, from a direction along which two solids are so deep in each other.
 
-    precise: as of `nearest_way`; the search ends where the depth gains less, too
+    precise: as of `nearest_way` (`distance.py`); the search ends where the depth gains less, too
     """
-    x, y, z = point(a.center)
+    x, y, z = at = point(a.center)
+    known = NOTHING  # what touched in the last round is a good beginning
     for _ in range(ROUNDS):
         out = along((x, y, z), depth * (1.0 + BEYOND), normal)
         a.center[0], a.center[1], a.center[2] = out
-        _, then = nearest_way(pair, a, b, hulls, math.inf, normal, precise)
+        parted, then, known = part_cores_from(
+            pair, a, b, hulls, math.inf, normal, precise, moved(known, minus(out, at))
+        )
         a.center[0], a.center[1], a.center[2] = x, y, z
-        if not dot(then, then) > 0.0:
+        at = out
+        if not parted > 0.0:
             break
         other = -separation(pair, a, b, hulls, then)
         if not other < depth:
