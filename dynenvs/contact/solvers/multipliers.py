@@ -28,7 +28,7 @@ from dynenvs.contact.solvers.friction_lcp import choose_modes
 from dynenvs.contact.solvers.projection import project_contact
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
 from dynenvs.contact.solvers.relax import relax
-from dynenvs.contact.solvers.rounds import Ways, rounds
+from dynenvs.contact.solvers.rounds import Stiffness, Ways, rounds
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.dense import factorise, substitute
 from dynenvs.lcp.roots import find_root
@@ -38,7 +38,7 @@ from dynenvs.memory.records import CONE
 
 BUDGET = 150  # factorisations
 CROWD = 2  # rows per freedom above which these, of freedoms, are quicker than those of rows
-STIFF, STIFFEST = 1e4, 1e9  # penalties to begin with and at all
+STIFFNESS = Stiffness(1e4, 1e9, 1.0)  # sooner: answers of jammed robots end less near
 
 IMPULSE = 36  # word of a block's law at which its impulses stand, after their derivative
 # Rows of the scratch vectors: of impulses, of slips, and of entries of z
@@ -83,7 +83,7 @@ def multiply(
     if sweeps > 0 and residual > CERTIFIED_RESIDUAL:
         relax(problem, answer, sweeps)
         residual = _certify(rows)
-    return rounds(rows, WAYS, residual, STIFF, STIFFEST, 0, BUDGET)
+    return rounds(rows, WAYS, residual, STIFFNESS, 0, BUDGET)
 
 
 @inlined

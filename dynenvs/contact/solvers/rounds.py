@@ -69,20 +69,33 @@ class Ways(NamedTuple):
     go: Any  # (part): v to a part of the step
 
 
+class Stiffness(NamedTuple):
+    """Penalties of a problem."""
+
+    first: float  # to begin with, at most
+    most: float
+    sooner: float  # by how much more the penalty may grow after each round that is solved
+
+
 @inlined
 def rounds(
-    problem: Any, ways: Any, residual: float, stiff: float, stiffest: float, spent: int, budget: int
+    problem: Any,
+    ways: Any,
+    residual: float,
+    stiff: Stiffness,
+    spent: int,
+    budget: int,
 ) -> tuple[float, int]:
     """Rounds of multipliers from `p`, whose residual is given, until they gain nothing more.
 
-    stiff, stiffest: penalties to begin with and at all
+    stiff: the problem's penalties
     spent, budget: factorisations before, and at all
     `p` ends as the best that was met.  Returns (its residual, factorisations with those before).
     """
     best = held = residual
     ways.copy(problem, problem.p, problem.best)
     ways.copy(problem, problem.p, problem.held)
-    penalty, cap = first_penalty(residual, stiff), stiffest
+    penalty, cap = first_penalty(residual, stiff.first), stiff.most
     used, begun, loosen = spent, spent, LOOSEN
     while best > ENOUGH and max(used, begun) < budget:
         # A round: Newton's method with this penalty, then the residual
@@ -104,7 +117,7 @@ def rounds(
             continue
         # It has gained: stiffer; or it is lost: back to the best
         penalty = stiffer(penalty, cap, residual, last)
-        cap, loosen = min(loosen * cap, stiffest), LOOSEN * loosen
+        cap, loosen = min(loosen * cap, stiff.most), stiff.sooner * loosen
         if not residual < LOST * best:
             ways.copy(problem, problem.best, problem.p)
             residual = ways.certify(problem)

@@ -11,7 +11,7 @@ from typing import Any
 from dynenvs.contact.law.dry import project_dry
 from dynenvs.contact.law.moments import project_moments
 from dynenvs.contact.solvers.projection import project_contact
-from dynenvs.contact.solvers.rounds import Ways, rounds
+from dynenvs.contact.solvers.rounds import Stiffness, Ways, rounds
 from dynenvs.contact.sparse.factor import factorise, substitute
 from dynenvs.contact.sparse.island_problem import (
     IslandProblem,
@@ -31,7 +31,7 @@ from dynenvs.memory.records import DRY
 from dynenvs.memory.sparse_view import SparseView
 
 POOR = 1e-3  # residual above which a start is worth so little that sweeps come first
-STIFF, STIFFEST = 1e6, 1e7  # penalties to begin with and at all
+STIFFNESS = Stiffness(1e6, 1e7, 1.5)
 
 
 @kernel
@@ -45,7 +45,7 @@ def multiply(problem: IslandProblem, residual: float, sweeps: int, budget: int) 
         sweep(problem.scene, problem.island[0], problem.cone, problem.polygon, sweeps)
         residual = update_velocities(problem)
     spent = problem.island[0].newtons
-    residual, spent = rounds(problem, WAYS, residual, STIFF, STIFFEST, spent, budget)
+    residual, spent = rounds(problem, WAYS, residual, STIFFNESS, spent, budget)
     problem.island[0].newtons = spent
     return residual
 

@@ -41,9 +41,6 @@ class Simplex(NamedTuple):
     d: Point
 
 
-NOTHING = Simplex(0, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-
-
 @inlined
 def distance(pair: Any, a: Any, b: Any, hulls: Floats) -> tuple[float, Point]:
     """How far apart two solids are, and the unit normal of a plane that parts them so, from B to A.
@@ -109,28 +106,13 @@ def part_cores(
     It is the best one where they are apart, and a good guess where they overlap (negative).
     Arguments as of `nearest_way`.
     """
-    best, normal, _ = part_cores_from(pair, a, b, hulls, enough, way, precise, NOTHING)
-    return best, normal
-
-
-@kernel
-def part_cores_from(
-    pair: Any, a: Any, b: Any, hulls: Floats, enough: float, way: Point, precise: float,
-    known: Simplex,
-) -> tuple[float, Point, Simplex]:  # fmt: skip
-    """`part_cores` that begins with corners of A - B that are near, or with NOTHING.
-
-    Returns the simplex that it ends with, too.
-    """
     between = minus(point(a.center), point(b.center))
     scale = math.sqrt(dot(between, between)) + a.half[0] + b.half[0]
     v = _corner(pair, a, b, hulls, way)
     simplex = Simplex(1, v, v, v, v)
     best, normal = dot(way, v), way
     if best > enough:
-        return best, normal, simplex
-    if 1 < known.size < 4:
-        simplex, v = _nearest(known)
+        return best, normal
     nearest = math.inf
     for _ in range(ROUNDS):
         length = math.sqrt(dot(v, v))
@@ -147,19 +129,7 @@ def part_cores_from(
         if length - parted <= precise * length or simplex.size == 4:
             break
         simplex, v = _nearest(_added(simplex, corner))
-    return best, normal, simplex
-
-
-@inlined
-def moved(s: Simplex, way: Point) -> Simplex:
-    """The same corners of A - B where A has moved."""
-    return Simplex(
-        s.size,
-        along(s.a, 1.0, way),
-        along(s.b, 1.0, way),
-        along(s.c, 1.0, way),
-        along(s.d, 1.0, way),
-    )
+    return best, normal
 
 
 @inlined

@@ -13,12 +13,10 @@ import math
 from typing import Any
 
 from dynenvs.contact.detection.geometry.distance import (
-    NOTHING,
     PRECISE,
     distance,
-    moved,
+    nearest_way,
     part_cores,
-    part_cores_from,
     reach,
     separation,
 )
@@ -86,19 +84,15 @@ def less_deep(
 ) -> tuple[float, Point]:
     """`overlap`, from a direction along which two solids are so deep in each other.
 
-    precise: as of `nearest_way` (`distance.py`); the search ends where the depth gains less, too
+    precise: as of `nearest_way`; the search ends where the depth gains less, too
     """
-    x, y, z = at = point(a.center)
-    known = NOTHING  # what touched in the last round is a good beginning
+    x, y, z = point(a.center)
     for _ in range(ROUNDS):
         out = along((x, y, z), depth * (1.0 + BEYOND), normal)
         a.center[0], a.center[1], a.center[2] = out
-        parted, then, known = part_cores_from(
-            pair, a, b, hulls, math.inf, normal, precise, moved(known, minus(out, at))
-        )
+        _, then = nearest_way(pair, a, b, hulls, math.inf, normal, precise)
         a.center[0], a.center[1], a.center[2] = x, y, z
-        at = out
-        if not parted > 0.0:
+        if not dot(then, then) > 0.0:
             break
         other = -separation(pair, a, b, hulls, then)
         if not other < depth:

@@ -16,12 +16,10 @@ import math
 from typing import Any
 
 from dynenvs.contact.detection.geometry.distance import (
-    NOTHING,
     PRECISE,
+    distance_up_to,
     from_center,
-    moved,
     part_cores,
-    part_cores_from,
     radius_around,
     separation,
     support,
@@ -121,17 +119,13 @@ def _is_over(kind: int, shape: Any, hulls: Floats, at: int, n: Point, p: Point) 
 @inlined
 def _settled(pair: Any, a: Any, b: Any, hulls: Floats, n: Point, apart_: float) -> Point:
     """The direction that parts them best where they are moved apart along it so far [m]."""
-    x, y, z = at = point(a.center)
-    known = NOTHING  # what touched in the last round is a good beginning
+    x, y, z = point(a.center)
     for _ in range(ROUNDS):
         out = along((x, y, z), apart_ - separation(pair, a, b, hulls, n), n)
         a.center[0], a.center[1], a.center[2] = out
-        parted, then, known = part_cores_from(
-            pair, a, b, hulls, math.inf, n, PRECISE, moved(known, minus(out, at))
-        )
+        _, then = distance_up_to(pair, a, b, hulls, math.inf, n)
         a.center[0], a.center[1], a.center[2] = x, y, z
-        at = out
-        if not parted > 0.0:
+        if dot(then, then) == 0.0:
             break
         change = minus(then, n)
         n = then
