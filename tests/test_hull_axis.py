@@ -13,10 +13,10 @@ from trees import Array
 
 from dynenvs import ModelBuilder, World, Worlds, free
 from dynenvs.contact.detection.geometry.polyhedron import Polyhedron
-from dynenvs.contact.detection.geometry.separating_axis import Separation, best_axis
+from dynenvs.contact.detection.geometry.separating_axis import best_axis
 from dynenvs.model.polyhedra import polyhedron
 
-NOTHING = Separation(-1.0, (0.0, 0.0, 0.0))
+NOTHING = -1.0, (0.0, 0.0, 0.0)
 
 
 def random_corners(rng: np.random.Generator) -> Array:
@@ -62,9 +62,9 @@ def test_the_best_of_all_axes_is_found(seed: int) -> None:
         way = shortest(a, b, normals_a, normals_b, crosses)
         for share in (1.0, 0.1, 1e-3, 1e-6, -1e-6, -1e-3, -0.1):  # of the depth, that is left
             moved = a + (1.0 - share) * depth * way
-            known = NOTHING if share > 0.0 else Separation(-share * depth, tuple(way))
+            known = NOTHING if share > 0.0 else (-share * depth, tuple(way))
             room = np.zeros(3 * len(normals_a) + 3 * len(normals_b) + 11 * len(edges_b))
-            n = np.array(best_axis(placed(moved)[0], other, known, 1.0, room))
+            n = np.array(best_axis(placed(moved)[0], other, *known, 1.0, room))
             right = best_of_all(moved, b, normals_a, normals_b, crosses)
             assert parted(moved, b, n[None])[0] == pytest.approx(right, abs=2e-9)
         by_edges += np.abs(n @ np.concatenate([normals_a, normals_b]).T).max() < 1.0 - 1e-6

@@ -25,7 +25,6 @@ from dynenvs.contact.detection.geometry.polyhedron import (
     three,
 )
 from dynenvs.contact.detection.geometry.round_hull import capsule_hull, sphere_hull
-from dynenvs.contact.detection.geometry.separating_axis import Separation
 from dynenvs.contact.detection.geometry.spot import (
     Point,
     discard,
@@ -82,7 +81,7 @@ def find_hull_spots(w: WorkView, at: int, first: int) -> int:
     elif pair.kind_b == CONVEX and pair.kind_a == SPHERE:
         sphere_hull(pair, a, b, open_polyhedron(hulls, pair.hull_b), w.spots, first)
     else:
-        _fill(pair, a, b, Separation(gap, way), hulls, work, w.spots, first)
+        _fill(pair, a, b, gap, way, hulls, work, w.spots, first)
     return FOUND
 
 
@@ -137,18 +136,18 @@ def _both(
     """A polyhedron and a block of a field."""
     gap, way = distance_up_to(pair, a, b, hulls, look, from_center(a, b))
     if gap <= look:
-        _fill(pair, a, b, Separation(gap, way), hulls, work, spots, first)
+        _fill(pair, a, b, gap, way, hulls, work, spots, first)
 
 
 @kernel
 def _fill(
-    pair: Any, a: Any, b: Any, separation: Separation, hulls: Floats, work: Floats, spots: Records,
+    pair: Any, a: Any, b: Any, gap: float, way: Point, hulls: Floats, work: Floats, spots: Records,
     first: int,
 ) -> None:  # fmt: skip
     """Two polyhedra, placed in the world from B's centre on; b may be a block of a field."""
     origin = point(b.center)
-    if not separation.gap > 0.0:
-        separation = Separation(separation.gap, from_center(a, b))
+    if not gap > 0.0:
+        way = from_center(a, b)
     one, other = open_polyhedron(hulls, pair.hull_a), open_polyhedron(hulls, pair.hull_b)
     place_a = placed(one, a, _scale(pair.kind_a, a), origin, work)
     rest = work[one.corners.shape[0] + one.normals.shape[0] + one.levels.shape[0] :]
@@ -156,7 +155,8 @@ def _fill(
     rest = rest[other.corners.shape[0] + other.normals.shape[0] + other.levels.shape[0] :]
     size_a = longest(a.half) if pair.kind_a == BOX else pair.size_a[0]
     size_b = pair.size_b[0] if pair.kind_b == CONVEX else longest(b.half)
-    hull_hull(place_a, place_b, separation, fineness(size_a, size_b), origin, rest, spots, first)
+    fine = fineness(size_a, size_b)
+    hull_hull(place_a, place_b, gap, way, fine, origin, rest, spots, first)
 
 
 @inlined

@@ -1,9 +1,9 @@
 """Convex polyhedron against convex polyhedron: hulls, and boxes as such.
 
-As for two boxes (`box_box.py`), the axis that parts them best (`separating_axis.py`) tells which
-faces look at each other.  Cast on one another along it, they overlap in a polygon of corners of A
-over B's face, corners of B over A's face, and crossings of their edges; each has a slot with a gap
-and normal of its own.
+The line between their nearest points (`distance.py`) tells which faces look at each other, or,
+where they touch, the axis that parts them best (`separating_axis.py`).  Cast on one another along
+it, the faces overlap in a polygon of corners of A over B's face, corners of B over A's face, and
+crossings of their edges; each has a slot with a gap and normal of its own.
 
 Slots: corners of A, corners of B, and two for each side of A's face: where it enters B's face and
 where it leaves it.
@@ -16,6 +16,7 @@ from typing import Any
 
 from dynenvs.contact.detection.geometry.box_box import (
     ASTRAY,
+    BETTER,
     SAME,
     WITHIN,
     takes_over,
@@ -30,7 +31,6 @@ from dynenvs.contact.detection.geometry.polyhedron import (
 )
 from dynenvs.contact.detection.geometry.separating_axis import (
     PARALLEL,
-    Separation,
     best_axis,
 )
 from dynenvs.contact.detection.geometry.spot import Point, along, dot
@@ -45,16 +45,19 @@ FLAT = 1e-9  # faces that look at the other one by less than this cosine look pa
 
 @inlined
 def hull_hull(
-    a: Polyhedron, b: Polyhedron, separation: Separation, fine: float, origin: Point,
+    a: Polyhedron, b: Polyhedron, gap: float, way: Point, fine: float, origin: Point,
     work: Floats, spots: Records, first: int,
 ) -> None:  # fmt: skip
     """All slots, see above; they come discarded.
 
     a, b: placed in the world from `origin` on
+    gap: how far apart they are [m]; negative or 0 if they overlap
+    way: unit normal of a plane that parts them so, from B to A; if they overlap, a guess
     fine: their `fineness`
     work: as of `best_axis`, or three numbers for each corner of the larger one
     """
-    n = best_axis(a, b, separation, fine, work)
+    # Of what nearly touches, rounding turns the line between the nearest points
+    n = way if gap > fine * BETTER else best_axis(a, b, gap, way, fine, work)
     own, others = a.corners.shape[0] // 3, b.corners.shape[0] // 3
     looks, rest = (work[:own], work[own : own + others]), work[own + others :]
     face_a = facing(a, (-n[0], -n[1], -n[2]), looks[0], rest)
@@ -86,7 +89,8 @@ def clip(
         p = three(a.corners, i)
         gap = dot(normal_b, p) - b.levels[face_b]
         if gap < LOOK * slant_b and looks_a[i] > 0.0 and _is_within(sides_b, p, within):
-            _fill(spots[first + i], p, normal_b, gap, origin)
+            normal, gap = _towards(normal_b, slant_b, gap, n)
+            _fill(spots[first + i], p, normal, gap, origin)
     for j in range(others if sides(a, face_a) > 2 else 0):
         p = three(b.corners, j)
         gap = dot(normal_a, p) - a.levels[face_a]
@@ -94,9 +98,22 @@ def clip(
         over = near and _is_within(sides_a, p, within)
         k = _corner_at(a, spots, first, p, n, fine * SAME) if over else -1
         if over and (k < 0 or takes_over(spots, first + k, gap, fine)):
-            _fill(spots[first + own + j], along(p, gap, inward), inward, gap, origin)
+            normal, gap = _towards(inward, slant_a, gap, n)
+            _fill(spots[first + own + j], along(p, gap, normal), normal, gap, origin)
     for side in range(_ways(a, face_a)):
         _cross(a, b, face_a, face_b, side, sides_b, n, within, origin, spots, first)
+
+
+@inlined
+def _towards(normal: Point, slant: float, gap: float, n: Point) -> tuple[Point, float]:
+    """Normal and gap of a corner over a face with that normal, whose cosine with n is `slant`.
+
+    While they are apart along n, no point of one is nearer to the other along it; the plane of a
+    face that looks past it may be nearer by far.
+    """
+    if gap > 0.0 and slant < ASTRAY:
+        return n, gap / slant
+    return normal, gap
 
 
 @inlined

@@ -21,38 +21,30 @@ PARALLEL = 1e-6  # squared sine between edges
 SURE = 1e-3  # of what edges reach: by so much more an edge is too deep, whatever is rounded
 
 
-class Separation(NamedTuple):
-    """What is known of two polyhedra before they are looked at: their distance."""
-
-    gap: float  # [m]; negative or 0 if they overlap
-    way: Point  # unit normal of a plane that parts them so, from B to A; if they overlap, any
-
-
 @inlined
 def best_axis(
-    a: Polyhedron, b: Polyhedron, separation: Separation, fine: float, work: Floats
+    a: Polyhedron, b: Polyhedron, gap: float, way: Point, fine: float, work: Floats
 ) -> Point:
     """Unit normal from B to A of the axis that parts them best.
 
-    Along n two that are `gap` apart along `way` are parted by no more than gap n . way.
+    gap: how far apart they are [m], which no axis parts them by more; 0 or less if they overlap
+    way: a guess at it
     work: three numbers for each face of either, and eleven for each edge of B
     """
-    tie, gap = fine * TIE, separation.gap
+    tie = fine * TIE
     count, others = b.levels.shape[0], a.levels.shape[0]
     faces_b, rest = _list_faces(work, count), work[3 * count :]
     faces_a, rest = _list_faces(rest, others), rest[3 * others :]
-    way, back = separation.way, (-separation.way[0], -separation.way[1], -separation.way[2])
-    gap = gap if gap > tie else math.inf
-    best, f = _best_face(b, a, gap, way, -math.inf, tie, faces_b)
+    back = (-way[0], -way[1], -way[2])
+    best, f = _best_face(b, a, way, -math.inf, tie, faces_b)
     normal = three(b.normals, max(f, 0))  # any, where poses are not numbers
-    most, f = _best_face(a, b, gap, back, best + fine * BETTER, tie, faces_a)
+    most, f = _best_face(a, b, back, best + fine * BETTER, tie, faces_a)
     if f >= 0:
         x, y, z = three(a.normals, f)
         best, normal = most, (-x, -y, -z)
-    if gap <= best + tie:  # no edges part them better
+    if max(gap, 0.0) <= best + tie:  # no edges part them better
         return normal
-    reach = gap if gap < math.inf else max(-best, 0.0)
-    reach += fine * WITHIN
+    reach = max(gap, -best) + fine * WITHIN
     return _edge_axis(a, b, best + tie, normal, reach, (faces_a, faces_b), rest)
 
 
@@ -72,20 +64,18 @@ def _list_faces(work: Floats, count: int) -> _Faces:
 
 @inlined
 def _best_face(
-    own: Polyhedron, other: Polyhedron, gap: float, out: Point, least: float, tie: float,
-    faces: _Faces,
-) -> tuple[float, int]:  # fmt: skip
+    own: Polyhedron, other: Polyhedron, out: Point, least: float, tie: float, faces: _Faces
+) -> tuple[float, int]:
     """How far the best face of `own` parts the two, and its number; -1 if by no more than `least`.
 
     Of faces that part them as well the first.  Any corner of the other solid tells how much can be
     hoped of each face.  The face of which most can be hoped is looked at next: the lowest corner
     above it leaves less to hope of those beside it, and few are looked at.
 
-    gap: distance of the two, if it is known, else infinite
-    out: from `own` to the other solid; their direction, if gap is known
+    out: from `own` to the other solid, roughly
     """
     above, c = faces.above, other.corners
-    _begin(own, gap, out, c, farthest(c, -out[0], -out[1], -out[2]), faces)
+    _begin(own, c, farthest(c, -out[0], -out[1], -out[2]), faces)
     best, found = least, -1
     while True:
         f = _highest(above)
@@ -101,14 +91,14 @@ def _best_face(
 
 
 @inlined
-def _begin(own: Polyhedron, gap: float, out: Point, c: Floats, i: int, faces: _Faces) -> None:
-    """Note what the distance and a first corner of the other solid, which begins at i, tell."""
+def _begin(own: Polyhedron, c: Floats, i: int, faces: _Faces) -> None:
+    """Note what a first corner of the other solid, which begins at i, tells."""
     p, normals, levels = (c[i], c[i + 1], c[i + 2]), own.normals, own.levels
     above, corners, first = faces.above, faces.corners, faces.first
     for f in range(levels.shape[0]):
         n = three(normals, f)
-        corners[f], first[f] = i, dot(n, p) - levels[f]
-        above[f] = min(first[f], gap * dot(n, out)) if gap < math.inf else first[f]
+        corners[f] = i
+        above[f] = first[f] = dot(n, p) - levels[f]
 
 
 @inlined
