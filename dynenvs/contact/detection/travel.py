@@ -148,9 +148,15 @@ def find_safe_part(w: WorkView, dt: float) -> int:
     bounces, middle = h.restitution != INELASTIC, h.integrator == MIDPOINT
     for k in range(solids.shape[0]):
         _move(w, solids[k], shapes[k], dt)
-    until = dt
+    # Most pairs are so slow that a look at what each of the two may move suffices
+    until, least = dt, _blind(min(SEEN, h.near), 0.0, bounces, middle)
+    if h.nbeside > 0:
+        least = min(least, max(0.5 * h.thinnest, THIN))
     for k in range(h.np):
-        until = min(until, _time_of_pair(w, pairs[k], bounces, middle, dt))
+        pair = pairs[k]
+        way = shapes[pair.solid_a].gaps[0] + shapes[pair.solid_b].gaps[0]
+        if way > least:
+            until = min(until, _time_of_pair(w, pair, bounces, middle, dt))
     for f in range(h.npoints if h.nround > 0 or bounces else 0):
         if w.features[f].kind != HALF_SPACE:
             until = min(until, _time_of_points(w, w.features[f], bounces, middle, dt))
@@ -163,13 +169,14 @@ def find_safe_part(w: WorkView, dt: float) -> int:
 @inlined
 def _move(w: WorkView, solid: Any, shape: Any, dt: float) -> None:
     """A solid's centre and its velocity (`normal`), how much faster than that a point of it may
-    come to move within dt, along any axis (`hu`), and its turn (`hv`)."""
+    come to move within dt, along any axis (`hu`), its turn (`hv`), and how far all this may take a
+    point (`gaps[0]`), infinitely far where it turns by much."""
     pose, v = w.pose[solid.body], w.body[solid.body].v
     o = w.pose[w.bodies[solid.body].root].p
     x, y, z = rotate(pose.R, solid.position)
     c, n = shape.center, shape.normal
     c[0], c[1], c[2] = x + pose.p[0], y + pose.p[1], z + pose.p[2]
-    n[0] = n[1] = n[2] = shape.hu = shape.hv = 0.0
+    n[0] = n[1] = n[2] = shape.hu = shape.hv = shape.gaps[0] = 0.0
     if solid.body > 0:
         x, y, z = c[0] - o[0], c[1] - o[1], c[2] - o[2]
         n[0], n[1], n[2] = _point_velocity(v, x, y, z)
@@ -179,6 +186,8 @@ def _move(w: WorkView, solid: Any, shape: Any, dt: float) -> None:
         if solid.radius > solid.inside:  # a sphere turns in its own place
             shape.hu += spin * (solid.radius - solid.inside)
             shape.hv = spin * dt
+        speed = math.sqrt(n[0] * n[0] + n[1] * n[1] + n[2] * n[2])
+        shape.gaps[0] = math.inf if shape.hv > TURN else dt * (speed + shape.hu)
 
 
 @inlined
@@ -212,30 +221,26 @@ def _time_of_pair(w: WorkView, pair: Any, bounces: bool, middle: bool, dt: float
     if not (turns or way > far):
         return dt
     # Nor can they meet where even the balls around them stay apart
+    p = minus(point(a.center), point(b.center))
+    reach = one.radius + way
+    if not over_field and dot(p, p) > (reach + other.radius) * (reach + other.radius):
+        return dt
     _turn(w, one, a)
     _turn(w, other, b)
-    p = minus(point(a.center), point(b.center))
     if over_field:
         _, _, z = back(b.R, p)
-        if z - pair.top > one.radius + way:
-            return dt
-        x, y, z = back(b.R, p)
         gap, normal = z - pair.top - one.radius, column(b.R, 2)
+        if gap > way:
+            return dt
         if not gap > 0.0:
             normal = (0.0, 0.0, 0.0)
     else:
-        x, y, z = p
-        reach = one.radius + way
         if pair.kind_b == BOX:
             x, y, z = back(b.R, p)
             half = pair.size_b
-            x -= clamp(x, half[0])
-            y -= clamp(y, half[1])
-            z -= clamp(z, half[2])
-        else:
-            reach += other.radius
-        if x * x + y * y + z * z > reach * reach:
-            return dt
+            d = x - clamp(x, half[0]), y - clamp(y, half[1]), z - clamp(z, half[2])
+            if dot(d, d) > reach * reach:
+                return dt
         for k in range(3):
             a.half[k], b.half[k] = pair.size_a[k], pair.size_b[k]
         gap, normal = distance(pair, a, b, w.hulls)
