@@ -51,6 +51,7 @@ from dynenvs.contact.solvers.interior_point import solve_from_inside
 from dynenvs.contact.solvers.modes import SLIP
 from dynenvs.contact.solvers.multipliers import CROWD
 from dynenvs.contact.solvers.newton import converge, newton
+from dynenvs.contact.solvers.rounds import ENOUGH
 from dynenvs.contact.solvers.step_multipliers import solve_by_multipliers
 from dynenvs.jit.compiled import called, inlined, unit
 from dynenvs.lcp.solve import CERTIFIED, DEGRADED, FAILED, WARM_RESIDUAL
@@ -142,14 +143,17 @@ def keep(w: WorldView, count: int, total: int, rows: int, law: int, floor: float
     answer, scratch = open_answer(w), open_scratch(w)
     status.called[KEPT] += 1
     report.residual, report.sweeps = converge(problem, answer, scratch, CHANGES, True)
-    if not report.residual <= WARM_RESIDUAL:
+    # Multipliers, which come next then, begin with these impulses, too, and take no better answer
+    bound = ENOUGH if status.stage == MULTIPLIERS else WARM_RESIDUAL
+    if not report.residual <= bound:
         return FAILED
     if law == CONE:
         report.residual = certify_answer(problem, answer)
-        if not report.residual <= WARM_RESIDUAL:
+        if not report.residual <= bound:
             return FAILED
     status.solved[KEPT] += 1
-    status.stage = KEPT
+    if report.residual <= WARM_RESIDUAL:
+        status.stage = KEPT
     return CERTIFIED
 
 
