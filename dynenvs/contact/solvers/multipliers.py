@@ -25,18 +25,21 @@ from dynenvs.contact.law.dry import project_dry
 from dynenvs.contact.law.moments import project_moments, turning
 from dynenvs.contact.solvers.cone_law import certify_cones, coefficients, rows_of, six
 from dynenvs.contact.solvers.friction_lcp import choose_modes
+from dynenvs.contact.solvers.newton import converge
 from dynenvs.contact.solvers.projection import project_contact
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
 from dynenvs.contact.solvers.relax import relax
-from dynenvs.contact.solvers.rounds import Stiffness, Ways, rounds
+from dynenvs.contact.solvers.rounds import ENOUGH, Stiffness, Ways, rounds
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.dense import factorise, substitute
 from dynenvs.lcp.roots import find_root
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
 from dynenvs.memory.layout import Floats
-from dynenvs.memory.records import CONE
+from dynenvs.memory.records import CONE, PYRAMID
 
 BUDGET = 150  # factorisations
+ROUGH = 1e-4  # residual near which modes are mostly right
+CHANGES = 2  # of these modes
 CROWD = 2  # rows per freedom above which these, of freedoms, are quicker than those of rows
 STIFFNESS = Stiffness(1e4, 1e9, 1.0)  # sooner: answers of jammed robots end less near
 
@@ -79,11 +82,27 @@ def multiply(
         problem, answer, scratch, law, size, problem.scale, answer.p, vectors[TRIAL], vectors[BEST],
         vectors[HELD],
     )  # fmt: skip
-    residual = _certify(rows)
+    residual, used = _certify(rows), 0
     if sweeps > 0 and residual > CERTIFIED_RESIDUAL:
         relax(problem, answer, sweeps)
         residual = _certify(rows)
-    return rounds(rows, WAYS, residual, STIFFNESS, 0, BUDGET)
+    if law == PYRAMID and residual > CERTIFIED_RESIDUAL:
+        residual, used = _search(rows, residual, ROUGH, 0)
+        # Each round comes nearer by a part; Newton's method on the modes ends it in a step or two
+        if residual <= ROUGH:
+            exact, changes = converge(problem, answer, scratch, CHANGES, True)
+            used += changes
+            if exact <= ENOUGH:
+                return exact, used
+            _copy(rows, rows.best, rows.p)
+            residual = _certify(rows)
+    return _search(rows, residual, ENOUGH, used)
+
+
+@kernel
+def _search(rows: Rows, residual: float, enough: float, used: int) -> tuple[float, int]:
+    """Rounds from p, whose residual is given, after so many factorisations."""
+    return rounds(rows, WAYS, residual, STIFFNESS, enough, used, BUDGET)
 
 
 @inlined

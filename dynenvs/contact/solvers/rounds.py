@@ -34,7 +34,7 @@ from dynenvs.jit.compiled import inlined
 PATIENCE = 4  # Newton's steps of a round in a row that may gain less than half
 STILL = 0.01  # ... and a change of what one misses by that shows that the round is at its end
 LINE = 8  # trials along one of them
-ENOUGH = 1e-10  # residual that ends the search ...
+ENOUGH = 1e-10  # residual that ends a search ...
 SLOW = 0.5  # ... as does a certified one of which a round leaves more than this
 FINE = 1e-9  # what a velocity may miss, of the scale, where rounding leaves nothing to gain
 FAR = 0.1  # residual above which the slip is held within a round
@@ -83,12 +83,14 @@ def rounds(
     ways: Any,
     residual: float,
     stiff: Stiffness,
+    enough: float,
     spent: int,
     budget: int,
 ) -> tuple[float, int]:
     """Rounds of multipliers from `p`, whose residual is given, until they gain nothing more.
 
     stiff: the problem's penalties
+    enough: residual that ends the search
     spent, budget: factorisations before, and at all
     `p` ends as the best that was met.  Returns (its residual, factorisations with those before).
     """
@@ -97,7 +99,7 @@ def rounds(
     ways.copy(problem, problem.p, problem.held)
     penalty, cap = first_penalty(residual, stiff.first), stiff.most
     used, begun, loosen = spent, spent, LOOSEN
-    while best > ENOUGH and max(used, begun) < budget:
+    while best > enough and max(used, begun) < budget:
         # A round: Newton's method with this penalty, then the residual
         begun += 1  # one that begins with its equation solved costs no factorisation
         last = residual

@@ -11,7 +11,7 @@ from typing import Any
 from dynenvs.contact.law.dry import project_dry
 from dynenvs.contact.law.moments import project_moments
 from dynenvs.contact.solvers.projection import project_contact
-from dynenvs.contact.solvers.rounds import Stiffness, Ways, rounds
+from dynenvs.contact.solvers.rounds import ENOUGH, Stiffness, Ways, rounds
 from dynenvs.contact.sparse.factor import factorise, substitute
 from dynenvs.contact.sparse.island_problem import (
     IslandProblem,
@@ -45,7 +45,7 @@ def multiply(problem: IslandProblem, residual: float, sweeps: int, budget: int) 
         sweep(problem.scene, problem.island[0], problem.cone, problem.polygon, sweeps)
         residual = update_velocities(problem)
     spent = problem.island[0].newtons
-    residual, spent = rounds(problem, WAYS, residual, STIFFNESS, spent, budget)
+    residual, spent = rounds(problem, WAYS, residual, STIFFNESS, ENOUGH, spent, budget)
     problem.island[0].newtons = spent
     return residual
 
