@@ -12,6 +12,7 @@ import math
 from typing import Any, NamedTuple
 
 from dynenvs.contact.detection.geometry.polyhedron import cross, minus, open_polyhedron, outermost
+from dynenvs.contact.detection.geometry.rod_cylinder import part_rod, rod_of
 from dynenvs.contact.detection.geometry.smooth_solids import outermost_smooth
 from dynenvs.contact.detection.geometry.spot import (
     COINCIDENT,
@@ -24,10 +25,11 @@ from dynenvs.contact.detection.geometry.spot import (
 )
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.memory.layout import Floats
-from dynenvs.memory.records import BLOCK_FIELD, BOX, CAPSULE, CONVEX, CYLINDER
+from dynenvs.memory.records import BLOCK_FIELD, BOX, CAPSULE, CONVEX, CYLINDER, SPHERE
 
 ROUNDS = 64
 PRECISE = 1e-12  # relative: by how much a distance may still shrink
+GUESSES = 2  # at the edge of a box that is nearest
 MET = 1e-14  # distance of cores that overlap or touch, relative to that of their centres
 
 
@@ -108,6 +110,10 @@ def part_cores(
     """
     between = minus(point(a.center), point(b.center))
     scale = math.sqrt(dot(between, between)) + a.half[0] + b.half[0]
+    if pair.kind_b == CYLINDER and pair.kind_a in (SPHERE, CAPSULE, BOX):
+        far, n = _part_rods(pair, a, b, hulls, way, precise)
+        if far > MET * scale:
+            return far, n
     v = _corner(pair, a, b, hulls, way)
     simplex = Simplex(1, v, v, v, v)
     best, normal = dot(way, v), way
@@ -130,6 +136,25 @@ def part_cores(
             break
         simplex, v = _nearest(_added(simplex, corner))
     return best, normal
+
+
+@inlined
+def _part_rods(
+    pair: Any, a: Any, b: Any, hulls: Floats, way: Point, precise: float
+) -> tuple[float, Point]:
+    """`part_cores` of a rod and a cylinder; (0, zeros) where they overlap, or no edge is nearest.
+
+    Which edge of a box it is, the guess tells; a plane that parts all of both as well proves it.
+    """
+    n = way
+    for _ in range(GUESSES):
+        far, n = part_rod(rod_of(pair.kind_a, a, (-n[0], -n[1], -n[2])), b)
+        if pair.kind_a != BOX or not far > 0.0:
+            return far, n
+        parted = dot(n, _corner(pair, a, b, hulls, n))
+        if far - parted <= precise * far:
+            return parted, n
+    return 0.0, (0.0, 0.0, 0.0)
 
 
 @inlined
