@@ -6,6 +6,7 @@ import numpy as np
 from trees import Array
 
 from dynenvs.contact.assembly.problem import (
+    STRIPS,
     WORDS,
     ContactAnswer,
     ContactProblem,
@@ -34,5 +35,5 @@ def scratch(problem: ContactProblem) -> Scratch:
     return Scratch(
         np.zeros((VECTORS, max(variables, rows))), np.zeros(WORDS * n), np.zeros(rows, UNKNOWN),
         np.zeros(n, ELIMINATED), np.zeros((rows, rows)), np.zeros(rows, np.int64), np.zeros(rows),
-        np.zeros(rows), np.zeros((rows, rows)),
+        np.zeros(rows), np.zeros((rows, rows)), np.zeros((STRIPS, rows)),
     )  # fmt: skip

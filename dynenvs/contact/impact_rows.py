@@ -57,6 +57,7 @@ def collide_rows(w: WorldView, count: int, dt: float, slowest: float, share: flo
         return FAILED
     if w.answer[0].recursive == 0:
         couple(w.dofs, w.J, w.L, rows, w.free_dof_mask, w.active, w.block, w.Y, w.G)
+        w.answer[0].rooted = 1
     elif couple_by_recursion(w, rows) != PASSED:
         return FAILED
     if w.header[0].moments != 0 and scale_moments(w, count, rows) < 0:

@@ -217,6 +217,7 @@ def _solve_densely(w: WorldView, count: int, dt: float, forward: bool, rubs: boo
     # How impulses along them move all rows; loops take their part of that
     if w.answer[0].recursive == 0:
         couple(w.dofs, w.J, w.L, rows, w.free_dof_mask, w.active, w.block, w.Y, w.G)
+        w.answer[0].rooted = 1
     elif couple_by_recursion(w, rows) != PASSED:
         return FAILED
     if turns and scale_moments(w, count, rows) < 0:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dynenvs.contact.assembly.problem import (
+    STRIPS,
     WORDS,
     ContactAnswer,
     ContactProblem,
@@ -77,6 +78,7 @@ class Search:
             np.zeros((VECTORS, max(rows, self.variables))), np.zeros(WORDS * n),
             np.zeros(rows, UNKNOWN), np.zeros(n, ELIMINATED), np.zeros((size, size)),
             np.zeros(size, np.int64), np.zeros(size), np.zeros(size), np.zeros((rows, rows)),
+            np.zeros((STRIPS, rows)),
         )  # fmt: skip
         self.best = Found(np.zeros(rows), math.inf, NOBODY)
         self.iterations = 0

@@ -61,6 +61,7 @@ def free_by_recursion(w: WorldView, tau: Floats, dt: float, at: Floats) -> int:
 def couple_by_recursion(w: WorkView, rows: int) -> int:
     """`w.Y` = M^-1 J^T and `w.G` = J M^-1 J^T of all rows, after `free_by_recursion`."""
     nb, nv = w.header[0].nb, w.header[0].nv
+    w.answer[0].rooted = 0
     for r in range(rows):
         # Pass 1: what the row's impulse leaves for each joint, tips to base
         for i in range(nb):

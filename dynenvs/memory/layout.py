@@ -268,6 +268,7 @@ class WorkView(ModelView, buffers=("model", "work")):
     Y: Floats = _work(f8, "nv", "nr", what="L^-T J^T")
     G: Floats = _work(f8, "nr", "nr", what="J M^-1 J^T")
     roots: Floats = _work(f8, "min(nr, nv)", "nr", what="A with G = A^T A")
+    strips: Floats = _work(f8, "12", "min(nr, nv)", what="some columns of A, and their products")
     bias_row: Floats = _work(f8, "nr", what="right-hand side of the rows [m/s]")
     impulse_row: Floats = _work(f8, "nr", what="impulses of the rows [N s]")
     v_row: Floats = _work(f8, "nr", what="velocities of the rows, right-hand side included [m/s]")

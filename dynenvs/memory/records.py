@@ -678,6 +678,7 @@ ANSWER = record_type(
         ("blocks", "i8"),
         ("violation", "f8"),  # of the inverse problem's prescription [rad/s, m/s]
         ("recursive", "i8"),  # whether `dynenvs.dynamics.recursion` stands for the factors
+        ("rooted", "i8"),  # whether the Delassus matrix G is Y^T D^-1 Y, as `couple` leaves it
         ("sparse", "i8"),  # whether the sparse solver gave the answer (`dynenvs.contact.sparse`)
         ("poses_valid", "i8"),  # whether `pose_new` belongs to `q_posed`
         ("lowest", "f8"),  # gap of the deepest feature where the velocities lead [m]

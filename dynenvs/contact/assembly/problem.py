@@ -11,6 +11,8 @@ from __future__ import annotations
 import math
 from typing import Annotated, NamedTuple
 
+import numpy as np
+
 from dynenvs.jit.compiled import entry, inlined
 from dynenvs.memory.layout import Floats, Ints, Matrix, Records, WorkView, WorldView, open_lcp
 from dynenvs.memory.records import BLOCK, ELIMINATED, POLYGON, UNKNOWN
@@ -18,6 +20,8 @@ from dynenvs.memory.records import BLOCK, ELIMINATED, POLYGON, UNKNOWN
 # Coupling over the normal one, up to which an impulse along a direction does nothing
 NIL = 1e-14
 WORDS = 42  # of `Scratch.laws` for each block
+STRIPS = 12  # of `Scratch.strips`
+NO_MATRIX = np.zeros((0, 0))
 
 
 class ContactProblem(NamedTuple):
@@ -34,6 +38,9 @@ class ContactProblem(NamedTuple):
     bias: Floats  # velocities without impulses [m/s]
     rows: int
     scale: float  # the certificate's velocity scale [m/s]
+    freedoms: int = 0  # G = Y^T D^-1 Y, with so many entries of D; 0 where that is not known
+    Y: Matrix = NO_MATRIX  # shape (>= freedoms, >= rows)
+    L: Matrix = NO_MATRIX  # D^-1 on its diagonal, shape (>= freedoms, >= freedoms)
 
 
 class ContactAnswer(NamedTuple):
@@ -56,7 +63,8 @@ class Scratch(NamedTuple):
     order: Ints  # shape (>= rows,)
     right: Floats  # shape (>= rows,)
     x: Floats  # shape (>= rows,)
-    roots: Matrix  # of G (`dynenvs.lcp.roots`), shape (>= its rank, >= rows)
+    roots: Matrix  # A with G = A^T A (`dynenvs.contact.solvers.roots`), shape (>= rank, >= rows)
+    strips: Matrix  # some columns of A, shape (STRIPS, >= rank)
 
 
 @inlined
@@ -64,7 +72,10 @@ def open_problem(
     w: WorkView, polygon: Records, count: int, rows: int, scale: float
 ) -> ContactProblem:
     """The problem that stands in a workspace: its first `count` blocks and their rows."""
-    return ContactProblem(polygon, w.blocks, count, w.G, w.bias_row, rows, scale)
+    freedoms = w.header[0].nv if w.answer[0].rooted != 0 else 0
+    return ContactProblem(
+        polygon, w.blocks, count, w.G, w.bias_row, rows, scale, freedoms, w.Y, w.L
+    )
 
 
 @inlined
@@ -77,7 +88,9 @@ def open_answer(w: WorldView) -> ContactAnswer:
 def open_scratch(w: WorkView) -> Scratch:
     """What solvers work in, within the workspace."""
     lcp = open_lcp(w)
-    return Scratch(lcp.vectors, w.laws, w.unknowns, w.eliminated, w.A, w.active, w.b, w.z, w.roots)
+    return Scratch(
+        lcp.vectors, w.laws, w.unknowns, w.eliminated, w.A, w.active, w.b, w.z, w.roots, w.strips
+    )
 
 
 @inlined

@@ -161,6 +161,7 @@ def respect_film(w: WorldView, rows: int) -> int:
     """
     film, n = w.film, w.answer[0].film
     K, T, G, Y = film.K, film.T, w.G, w.Y
+    w.answer[0].rooted = 0
     # T = J M^-1 J_c^T, then L^-1 T
     for q in range(n):
         for c in range(rows):

@@ -29,9 +29,9 @@ from dynenvs.contact.solvers.modes import OPEN, SLIP, STICK, nearest_mode
 from dynenvs.contact.solvers.multipliers import linearise
 from dynenvs.contact.solvers.newton import converge
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
+from dynenvs.contact.solvers.roots import root_of
 from dynenvs.jit.compiled import entry, inlined, kernel, unit
 from dynenvs.lcp.dense import factorise, substitute
-from dynenvs.lcp.roots import find_root
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, FAILED, WARM_RESIDUAL
 from dynenvs.memory.layout import Floats, Ints, WorldView, open_lcp, polygon_of
 
@@ -101,9 +101,7 @@ def follow_rows(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch
     Returns the number of factorisations.
     """
     vectors = scratch.vectors
-    inside = Inside(
-        problem, answer, scratch, find_root(problem.G, problem.rows, scratch.roots, scratch.right)
-    )
+    inside = Inside(problem, answer, scratch, root_of(problem, scratch))
     path = Path(
         inside, problem.polygon, problem.blocks, problem.n, problem.scale, NEAR, 0.0, answer.p,
         answer.u, vectors[DP], vectors[DU], vectors, scratch.eliminated, scratch.laws, WORDS,

@@ -15,6 +15,7 @@ import math
 from typing import Any, NamedTuple
 
 from dynenvs.contact.assembly.problem import (
+    STRIPS,
     WORDS,
     ContactAnswer,
     ContactProblem,
@@ -29,23 +30,25 @@ from dynenvs.contact.solvers.newton import converge
 from dynenvs.contact.solvers.projection import project_contact
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
 from dynenvs.contact.solvers.relax import relax
+from dynenvs.contact.solvers.roots import root_of
 from dynenvs.contact.solvers.rounds import ENOUGH, Stiffness, Ways, rounds
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.lcp.dense import factorise, substitute
-from dynenvs.lcp.roots import find_root
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
-from dynenvs.memory.layout import Floats
+from dynenvs.memory.layout import Floats, Matrix
 from dynenvs.memory.records import CONE, PYRAMID
 
 BUDGET = 150  # factorisations
+SOME = 10  # sweeps at once
 ROUGH = 1e-4  # residual near which modes are mostly right
 CHANGES = 2  # of these modes
 CROWD = 2  # rows per freedom above which these, of freedoms, are quicker than those of rows
-STIFFNESS = Stiffness(1e4, 1e9, 1.0)  # sooner: answers of jammed robots end less near
+STIFFNESS = Stiffness(1e4, 1e9, 1.0)  # more recovery: answers of jammed robots end less near
 
 IMPULSE = 36  # word of a block's law at which its impulses stand, after their derivative
 # Rows of the scratch vectors: of impulses, of slips, and of entries of z
 BEST, HELD, TRIAL, SLIP, START, OFF, AT = 0, 1, 2, 3, 4, 5, 9
+HALF = STRIPS // 2  # of the strips, where products begin
 
 
 class Rows(NamedTuple):
@@ -73,19 +76,19 @@ def multiply(
     sweeps: of Gauss-Seidel before, which come near from anywhere; rounds may not
     Returns (residual, factorisations).
     """
-    # G = A^T A: however redundant the rows are, z has only as many entries as its rank
-    size, vectors = (
-        find_root(problem.G, problem.rows, scratch.roots, scratch.right),
-        scratch.vectors,
-    )
-    rows = Rows(
-        problem, answer, scratch, law, size, problem.scale, answer.p, vectors[TRIAL], vectors[BEST],
-        vectors[HELD],
-    )  # fmt: skip
-    residual, used = _certify(rows), 0
-    if sweeps > 0 and residual > CERTIFIED_RESIDUAL:
-        relax(problem, answer, sweeps)
-        residual = _certify(rows)
+    residual, used = _certify(_rows(problem, answer, scratch, law, 0)), 0
+    if residual <= ENOUGH:
+        return residual, used
+    near = ENOUGH if law == PYRAMID else CERTIFIED_RESIDUAL  # sweeps are of pyramids
+    for _ in range(0, sweeps, SOME):
+        if residual <= near:
+            break
+        relax(problem, answer, SOME)
+        residual = _certify(_rows(problem, answer, scratch, law, 0))
+    if residual <= ENOUGH:
+        return residual, used
+    # G = A^T A: however redundant the rows are, z has no more entries than they move freedoms
+    rows = _rows(problem, answer, scratch, law, root_of(problem, scratch))
     if law == PYRAMID and residual > CERTIFIED_RESIDUAL:
         residual, used = _search(rows, residual, ROUGH, 0)
         # Each round comes nearer by a part; Newton's method on the modes ends it in a step or two
@@ -97,6 +100,17 @@ def multiply(
             _copy(rows, rows.best, rows.p)
             residual = _certify(rows)
     return _search(rows, residual, ENOUGH, used)
+
+
+@inlined
+def _rows(
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, law: int, size: int
+) -> Rows:
+    vectors = scratch.vectors
+    return Rows(
+        problem, answer, scratch, law, size, problem.scale, answer.p, vectors[TRIAL], vectors[BEST],
+        vectors[HELD],
+    )  # fmt: skip
 
 
 @kernel
@@ -246,30 +260,61 @@ def _direct(rows: Rows) -> bool:
 @kernel
 def linearise(problem: ContactProblem, scratch: Scratch, size: int) -> None:
     """1 + A W A^T, transposed, into K; W as it stands in `laws`."""
-    A, K, laws, step = scratch.roots, scratch.K, scratch.laws, scratch.x
+    K = scratch.K
     # The unit matrix; the blocks add to it
     for a in range(size):
         for b in range(size):
             K[a, b] = 0.0
         K[a, a] = 1.0
     for i in range(problem.n):
-        block, at = problem.blocks[i], WORDS * i
-        width = 3 if block.moments == 0 else 6  # of the law's derivative
-        for j in range(rows_of(block)):
-            # Column j of A W, then its product with row j of A^T
-            found = False
-            for a in range(size):
-                step[a] = 0.0
-            for k in range(rows_of(block)):
-                weight = laws[at + width * _place(block, k) + _place(block, j)]
-                if weight != 0.0:
-                    found = True
-                    for a in range(size):
-                        step[a] += A[a, block.row + k] * weight
-            for b in range(size if found else 0):
-                own = A[b, block.row + j]
-                for a in range(size if own != 0.0 else 0):
-                    K[b, a] += own * step[a]
+        count = rows_of(problem.blocks[i])
+        low, high = _weigh(problem, scratch, i, size)
+        for j in range(0, count if low < high else 0, 3):
+            _add_products(K, scratch.strips, j, low, high)
+
+
+@inlined
+def _weigh(problem: ContactProblem, scratch: Scratch, index: int, size: int) -> tuple[int, int]:
+    """Columns of A of a block, and of A W, into `strips`: as rows, which are filled up with zeros.
+
+    Returns (first, after the last) of their entries that are not zero; the same where W is.
+    """
+    block, A, laws, strips = problem.blocks[index], scratch.roots, scratch.laws, scratch.strips
+    count, at, width = rows_of(block), WORDS * index, 3 if block.moments == 0 else 6
+    found = False
+    for k in range(width * width):
+        found = found or laws[at + k] != 0.0
+    low, high = size, 0
+    for a in range(size if found else 0):
+        moved = False
+        for k in range(count):
+            entry = A[a, block.row + k]
+            strips[k, a] = entry
+            moved = moved or entry != 0.0
+        for k in range(count, (count + 2) // 3 * 3):
+            strips[k, a] = 0.0
+        if moved:
+            low, high = min(low, a), a + 1
+    for j in range((count + 2) // 3 * 3 if low < high else 0):
+        for a in range(low, high):
+            strips[HALF + j, a] = 0.0
+        for k in range(count if j < count else 0):
+            weight = laws[at + width * _place(block, k) + _place(block, j)]
+            if weight != 0.0:
+                for a in range(low, high):
+                    strips[HALF + j, a] += weight * strips[k, a]
+    return low, max(low, high)
+
+
+@inlined
+def _add_products(K: Matrix, strips: Matrix, j: int, low: int, high: int) -> None:
+    """K += (A W)_j A_j^T, transposed, for three columns j of a block at once."""
+    x, y, z = strips[HALF + j], strips[HALF + j + 1], strips[HALF + j + 2]
+    for b in range(low, high):
+        f, g, h, row = strips[j, b], strips[j + 1, b], strips[j + 2, b], K[b]
+        if f != 0.0 or g != 0.0 or h != 0.0:
+            for a in range(low, high):
+                row[a] += f * x[a] + g * y[a] + h * z[a]
 
 
 @inlined

@@ -74,7 +74,7 @@ class Stiffness(NamedTuple):
 
     first: float  # to begin with, at most
     most: float
-    sooner: float  # by how much more the penalty may grow after each round that is solved
+    recovery: float  # by how much more the penalty may grow after each round that is solved
 
 
 @inlined
@@ -119,7 +119,7 @@ def rounds(
             continue
         # It has gained: stiffer; or it is lost: back to the best
         penalty = stiffer(penalty, cap, residual, last)
-        cap, loosen = min(loosen * cap, stiff.most), stiff.sooner * loosen
+        cap, loosen = min(loosen * cap, stiff.most), stiff.recovery * loosen
         if not residual < LOST * best:
             ways.copy(problem, problem.best, problem.p)
             residual = ways.certify(problem)

@@ -127,6 +127,7 @@ def has_compression(scene: SparseView, island: Any) -> bool:
 @inlined
 def _fill(scene: SparseView, island: Any, w: WorkView) -> None:
     """The island's Delassus matrix J Z^T, and the predicted velocities of its rows."""
+    w.answer[0].rooted = 0
     for k in range(island.count):
         i = scene.members[island.first + k]
         _fill_rows(scene, island, w, i, w.blocks[k].row)
