@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from dynenvs import ModelBuilder, World, free, revolute
+from dynenvs.envs.robots import quadruped
 from dynenvs.simulation.diagnostics import Diagnostics
 
 BOXES = 24
@@ -74,3 +75,20 @@ def test_stops_that_bear_among_many_bodies_are_remembered() -> None:
     after = world.diagnostics.stages
     assert after.kept.solved - before.kept.solved == 200
     assert after.modes.called == before.modes.called
+
+
+def test_what_rests_as_multipliers_left_it_goes_on() -> None:
+    """A quadruped that was thrown and lies still, in more contacts than hold it up.
+
+    Its last impulses hold.  Before they were tried as they are, multipliers answered 296 of 300
+    steps.
+    """
+    world = World(quadruped.build(), timestep=0.002)
+    world.reset(world.q, np.random.default_rng(2).normal(size=world.v.shape))
+    world.step(steps=4000)
+    assert np.abs(world.v).max() < 1e-6
+    before = world.diagnostics.stages
+    world.step(steps=300)
+    after = world.diagnostics.stages
+    assert after.kept.solved - before.kept.solved >= 290
+    assert after.multipliers.called - before.multipliers.called <= 10

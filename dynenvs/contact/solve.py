@@ -37,20 +37,24 @@ from dynenvs.contact.assembly.memory import (
     warm_start_impulses,
 )
 from dynenvs.contact.assembly.problem import (
+    ContactAnswer,
+    ContactProblem,
     least_speed,
     open_answer,
     open_problem,
     open_scratch,
+    row_velocities,
     velocity_scale,
 )
 from dynenvs.contact.solvers.cone import BRIEF, COLD, WARM
 from dynenvs.contact.solvers.cone_law import certify_answer
 from dynenvs.contact.solvers.exact_cones import solve_on_cones
-from dynenvs.contact.solvers.friction_lcp import solve_lcp_of_rows
+from dynenvs.contact.solvers.friction_lcp import choose_modes, solve_lcp_of_rows
 from dynenvs.contact.solvers.interior_point import solve_from_inside
 from dynenvs.contact.solvers.modes import SLIP
 from dynenvs.contact.solvers.multipliers import CROWD
 from dynenvs.contact.solvers.newton import converge, newton
+from dynenvs.contact.solvers.pyramid_law import certify_pyramids
 from dynenvs.contact.solvers.rounds import ENOUGH
 from dynenvs.contact.solvers.step_multipliers import solve_by_multipliers
 from dynenvs.jit.compiled import called, inlined, unit
@@ -131,16 +135,22 @@ def keep(w: WorldView, count: int, total: int, rows: int, law: int, floor: float
     """Answer by the last step's impulses, corrected, if nothing slipped; FAILED if that fails.
 
     Of things that rest on more than holds them up, the impulses of least norm often fit no cone
-    while others do; those that fitted in the last step mostly go on to.
+    while others do; those that fitted in the last step mostly go on to.  Those that multipliers
+    gave may do as they are: multipliers would begin with them, and end there.
 
     count, total: of contacts, and of all blocks; floor: as of `solve_rows`
     """
-    if not warm_start_impulses(w, count, rows, dt):
-        return FAILED
     status, report, polygon = w.status[0], w.answer[0], polygon_of(w)
     scale = velocity_scale(polygon, w.blocks, total, w.G, w.bias_row, floor)
     problem = open_problem(w, polygon, total, rows, scale)
     answer, scratch = open_answer(w), open_scratch(w)
+    if status.stage == MULTIPLIERS:
+        warm_start_all(w, count, rows, dt)
+        report.residual, report.sweeps = _residual_of(problem, answer, law), 0
+        if report.residual <= ENOUGH:
+            return _counted(w, KEPT, CERTIFIED)
+    if not warm_start_impulses(w, count, rows, dt):
+        return FAILED
     status.called[KEPT] += 1
     report.residual, report.sweeps = converge(problem, answer, scratch, CHANGES, True)
     # Multipliers, which come next then, begin with these impulses, too, and take no better answer
@@ -155,6 +165,16 @@ def keep(w: WorldView, count: int, total: int, rows: int, law: int, floor: float
     if report.residual <= WARM_RESIDUAL:
         status.stage = KEPT
     return CERTIFIED
+
+
+@inlined
+def _residual_of(problem: ContactProblem, answer: ContactAnswer, law: int) -> float:
+    """The velocities and modes that impulses give, and the natural residual of all."""
+    if law == CONE:
+        return float(certify_answer(problem, answer))
+    row_velocities(problem, answer.p, answer.u)
+    choose_modes(problem, answer)
+    return float(certify_pyramids(problem, answer))
 
 
 @unit("contact", seconds=11)
