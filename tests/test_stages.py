@@ -77,18 +77,19 @@ def test_stops_that_bear_among_many_bodies_are_remembered() -> None:
     assert after.modes.called == before.modes.called
 
 
-def test_what_rests_as_multipliers_left_it_goes_on() -> None:
+def test_what_rests_as_multipliers_left_it_stays() -> None:
     """A quadruped that was thrown and lies still, in more contacts than hold it up.
 
     Its last impulses hold.  Before they were tried as they are, multipliers answered 296 of 300
-    steps.
+    steps, each time with other impulses: it crept by 1.4e-8 rad in 10 s, and by 0.05 in 200.
     """
     world = World(quadruped.build(), timestep=0.002)
     world.reset(world.q, np.random.default_rng(2).normal(size=world.v.shape))
     world.step(steps=4000)
-    assert np.abs(world.v).max() < 1e-6
-    before = world.diagnostics.stages
+    q, before = world.q.copy(), world.diagnostics.stages
     world.step(steps=300)
     after = world.diagnostics.stages
     assert after.kept.solved - before.kept.solved >= 290
     assert after.multipliers.called - before.multipliers.called <= 10
+    world.step(steps=4700)
+    assert np.abs(world.q - q).max() < 5e-9
