@@ -8,7 +8,7 @@ are some.
 ======== ================================================= =======================================
 stage    what it does                                      why it is there
 ======== ================================================= =======================================
-kept     the last step's impulses, corrected               what rests on more than holds it up
+kept     last impulses as they are, swept, or corrected    what rests on more than holds it up
 patches  whole soles stick as they did (`patches.py`)      a walk's guess, right nearly always, in
                                                            a quarter of the unknowns
 modes    Newton's method on contact modes, from those of   most other steps change a mode or two
