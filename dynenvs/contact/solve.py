@@ -52,7 +52,7 @@ from dynenvs.contact.solvers.exact_cones import solve_on_cones
 from dynenvs.contact.solvers.friction_lcp import choose_modes, solve_lcp_of_rows
 from dynenvs.contact.solvers.interior_point import solve_from_inside
 from dynenvs.contact.solvers.modes import SLIP
-from dynenvs.contact.solvers.multipliers import CROWD, SOME
+from dynenvs.contact.solvers.multipliers import AT_ONCE, CROWD
 from dynenvs.contact.solvers.newton import converge, newton
 from dynenvs.contact.solvers.pyramid_law import certify_pyramids
 from dynenvs.contact.solvers.relax import relax
@@ -151,7 +151,7 @@ def keep(w: WorldView, count: int, total: int, rows: int, law: int, floor: float
         report.residual, report.sweeps = _residual_of(problem, answer, law), 0
         # At rest a few sweeps, which cost less than a factorisation, keep them right
         if ENOUGH < report.residual <= AT_REST and law == PYRAMID:
-            relax(problem, answer, SOME)
+            relax(problem, answer, AT_ONCE)
             report.residual = _residual_of(problem, answer, law)
         if report.residual <= ENOUGH:
             return _counted(w, KEPT, CERTIFIED)

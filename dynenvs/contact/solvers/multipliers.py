@@ -39,7 +39,7 @@ from dynenvs.memory.layout import Floats, Matrix
 from dynenvs.memory.records import CONE, PYRAMID
 
 BUDGET = 150  # factorisations
-SOME = 10  # sweeps at once
+AT_ONCE = 10  # sweeps between two looks at the residual
 ROUGH = 1e-4  # residual near which modes are mostly right
 CHANGES = 2  # of these modes
 CROWD = 2  # rows per freedom above which these, of freedoms, are quicker than those of rows
@@ -77,13 +77,11 @@ def multiply(
     Returns (residual, factorisations).
     """
     residual, used = _certify(_rows(problem, answer, scratch, law, 0)), 0
-    if residual <= ENOUGH:
-        return residual, used
     near = ENOUGH if law == PYRAMID else CERTIFIED_RESIDUAL  # sweeps are of pyramids
-    for _ in range(0, sweeps, SOME):
+    for _ in range(0, sweeps, AT_ONCE):
         if residual <= near:
             break
-        relax(problem, answer, SOME)
+        relax(problem, answer, AT_ONCE)
         residual = _certify(_rows(problem, answer, scratch, law, 0))
     if residual <= ENOUGH:
         return residual, used
@@ -106,6 +104,7 @@ def multiply(
 def _rows(
     problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, law: int, size: int
 ) -> Rows:
+    """The problem as rounds see it; size: entries of z, 0 while no root of G is known."""
     vectors = scratch.vectors
     return Rows(
         problem, answer, scratch, law, size, problem.scale, answer.p, vectors[TRIAL], vectors[BEST],
@@ -281,9 +280,11 @@ def _weigh(problem: ContactProblem, scratch: Scratch, index: int, size: int) -> 
     """
     block, A, laws, strips = problem.blocks[index], scratch.roots, scratch.laws, scratch.strips
     count, at, width = rows_of(block), WORDS * index, 3 if block.moments == 0 else 6
+    # An open contact has no derivative
     found = False
     for k in range(width * width):
         found = found or laws[at + k] != 0.0
+    # Its columns of A side by side, which in A stand far apart
     low, high = size, 0
     for a in range(size if found else 0):
         moved = False
@@ -295,6 +296,7 @@ def _weigh(problem: ContactProblem, scratch: Scratch, index: int, size: int) -> 
             strips[k, a] = 0.0
         if moved:
             low, high = min(low, a), a + 1
+    # Those of A W, each a sum of these
     for j in range((count + 2) // 3 * 3 if low < high else 0):
         for a in range(low, high):
             strips[HALF + j, a] = 0.0

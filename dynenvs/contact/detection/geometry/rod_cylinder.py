@@ -19,7 +19,7 @@ STILL = 1e-15  # a step along the axis that is none, relative to the lengths
 
 
 class Rod(NamedTuple):
-    """A line of points."""
+    """A segment in the world."""
 
     middle: Point
     axis: Point  # unit vector
