@@ -141,17 +141,24 @@ def box_box(a: Any, b: Any, separation: float, n: Point, spots: Records, first: 
     _cast_corners(a, b, n, within)
     _cast_corners(b, a, n, within)
     normal_a, normal_b = point(a.normal), point(b.normal)
-    inward = (-normal_a[0], -normal_a[1], -normal_a[2])
+    inward, back = (-normal_a[0], -normal_a[1], -normal_a[2]), (-n[0], -n[1], -n[2])
     for p in range(4):
         if a.inside[p]:
-            spot = spots[first + a.numbers[p]]
-            _fill(spot, point(a.corners[p]), normal_b, a.gaps[p] * dot(n, normal_b))
+            normal, gap = normal_b, a.gaps[p] * dot(n, normal_b)
+            over = _over_edge(a, b, p, gap, n, within)
+            if over < gap - fine * TIE:
+                normal, gap = n, over
+            _fill(spots[first + a.numbers[p]], point(a.corners[p]), normal, gap)
     for p in range(4):
         if b.inside[p]:
-            gap, k = -b.gaps[p] * dot(n, inward), _corner_at(a, b, p, fine * SAME)
+            normal, gap = inward, -b.gaps[p] * dot(n, inward)
+            over = _over_edge(b, a, p, gap, back, within)
+            if over < gap - fine * TIE:
+                normal, gap = n, over
+            k = _corner_at(a, b, p, fine * SAME)
             if k < 0 or takes_over(spots, first + a.numbers[k], gap, fine):
                 spot = spots[first + 8 + b.numbers[p]]
-                _fill(spot, along(point(b.corners[p]), gap, inward), inward, gap)
+                _fill(spot, along(point(b.corners[p]), gap, normal), normal, gap)
     for p in range(4):
         for q in range(4):
             _cross(a, b, p, q, n, within, spots[first + 16 + 4 * p + q])
@@ -205,6 +212,23 @@ def _cast_corners(shape: Any, other: Any, n: Point, within: float) -> None:
         shape.feet[p, 0], shape.feet[p, 1] = on_u, on_v
         inside = abs(on_u) <= other.hu + within and abs(on_v) <= other.hv + within
         shape.inside[p] = 1 if inside else 0
+
+
+@inlined
+def _over_edge(shape: Any, other: Any, p: int, gap: float, out: Point, within: float) -> float:
+    """Gap of a corner over the edges of the other's face that it stands at; `gap` if at none.
+
+    gap: over the face's plane; out: along which the two are parted best, out of the face
+    """
+    on_u, on_v = shape.feet[p, 0], shape.feet[p, 1]
+    u = on_u - math.copysign(other.hu, on_u)
+    v = on_v - math.copysign(other.hv, on_v)
+    at_u, at_v = abs(u) <= within, abs(v) <= within
+    if not (at_u or at_v):
+        return gap
+    u, v = u * dot(out, point(other.u)), v * dot(out, point(other.v))
+    over = min(u, v, u + v) if at_u and at_v else (u if at_u else v)
+    return gap / dot(out, point(other.normal)) + over
 
 
 @inlined

@@ -18,6 +18,7 @@ from dynenvs.contact.detection.geometry.box_box import (
     ASTRAY,
     BETTER,
     SAME,
+    TIE,
     WITHIN,
     takes_over,
 )
@@ -40,6 +41,7 @@ from dynenvs.memory.records import FAR, LOOK
 
 OUTERMOST = 1e-9  # corners no further behind the outermost one, relative to the breadth, are so too
 SIDE = 7  # numbers that are listed of a face's side
+INSIDE, AT, OUT = 0, 1, 2  # where a point lies that is cast on a face
 FLAT = 1e-9  # faces that look at the other one by less than this cosine look past it
 
 
@@ -88,17 +90,28 @@ def clip(
     for i in range(own):
         p = three(a.corners, i)
         gap = dot(normal_b, p) - b.levels[face_b]
-        if gap < LOOK * slant_b and looks_a[i] > 0.0 and _is_within(sides_b, p, within):
-            normal, gap = _towards(normal_b, slant_b, gap, n)
-            _fill(spots[first + i], p, normal, gap, origin)
+        near = gap < LOOK * slant_b and looks_a[i] > 0.0
+        place = _place_over(sides_b, p, within) if near else OUT
+        if place == OUT:
+            continue
+        normal, gap = _towards(normal_b, slant_b, gap, n)
+        over = _over_edge(b, face_b, sides_b, p, gap, n, within) if place == AT else gap
+        if over < gap - fine * TIE:
+            normal, gap = n, over
+        _fill(spots[first + i], p, normal, gap, origin)
     for j in range(others if sides(a, face_a) > 2 else 0):
         p = three(b.corners, j)
         gap = dot(normal_a, p) - a.levels[face_a]
         near = gap < LOOK * slant_a and looks_b[j] > 0.0
-        over = near and _is_within(sides_a, p, within)
-        k = _corner_at(a, spots, first, p, n, fine * SAME) if over else -1
-        if over and (k < 0 or takes_over(spots, first + k, gap, fine)):
-            normal, gap = _towards(inward, slant_a, gap, n)
+        place = _place_over(sides_a, p, within) if near else OUT
+        if place == OUT:
+            continue
+        normal, gap = _towards(inward, slant_a, gap, n)
+        over = _over_edge(a, face_a, sides_a, p, gap, back, within) if place == AT else gap
+        if over < gap - fine * TIE:
+            normal, gap = n, over
+        k = _corner_at(a, spots, first, p, n, fine * SAME)
+        if k < 0 or takes_over(spots, first + k, gap, fine):
             _fill(spots[first + own + j], along(p, gap, normal), normal, gap, origin)
     for side in range(_ways(a, face_a)):
         _cross(a, b, face_a, face_b, side, sides_b, n, within, origin, spots, first)
@@ -135,14 +148,37 @@ def _list_sides(shape: Polyhedron, face: int, up: Point, work: Floats) -> Floats
 
 
 @inlined
-def _is_within(listed: Floats, p: Point, slack: float) -> bool:
-    """Whether p lies within the face whose sides are listed, or outside by `slack` at most [m]."""
+def _place_over(listed: Floats, p: Point, slack: float) -> int:
+    """Whether p lies INSIDE a face whose sides are listed, OUT of it, or AT a side, by `slack`."""
+    place = INSIDE
     for at in range(0, listed.shape[0], SIDE):
         c = listed[at], listed[at + 1], listed[at + 2]
         away = dot(minus(p, c), (listed[at + 3], listed[at + 4], listed[at + 5]))
-        if not (away >= 0.0 or away * away <= slack * slack * listed[at + 6]):
-            return False
-    return True
+        if away * away <= slack * slack * listed[at + 6]:
+            place = AT
+        elif not away > 0.0:
+            return OUT
+    return place
+
+
+@inlined
+def _over_edge(
+    shape: Polyhedron, face: int, listed: Floats, p: Point, gap: float, out: Point, slack: float
+) -> float:  # fmt: skip
+    """The least gap of a point over a face's plane, `gap`, and over the sides that it stands at.
+
+    listed: the sides; out: along which the two are parted best, out of the face
+    """
+    for side in range(listed.shape[0] // SIDE):
+        at = SIDE * side
+        c = listed[at], listed[at + 1], listed[at + 2]
+        away = dot(minus(p, c), (listed[at + 3], listed[at + 4], listed[at + 5]))
+        if away * away <= slack * slack * listed[at + 6]:
+            v = minus(three(shape.corners, corner_of(shape, face, side + 1)), c)
+            flat = along(v, -dot(v, out), out)
+            s = min(max(dot(minus(p, c), flat) / dot(flat, flat), 0.0), 1.0)
+            gap = min(gap, dot(minus(p, along(c, s, v)), out))
+    return gap
 
 
 @inlined
@@ -284,9 +320,7 @@ def _meet(
             normal, cosine = common, dot(common, n)
     gap *= cosine
     if there >= 0:
-        at, has_slot = first + there, spots[first + there].gap < FAR
-        if not (has_slot and takes_over(spots, at, gap, within / WITHIN)):
-            return
+        return
     spot = spots[first + place]
     _fill(spot, p, normal, gap, origin)
     one, other = min(i, j) * own + max(i, j), min(k, l) * others + max(k, l)
