@@ -72,7 +72,7 @@ def contact_errors(w: WorkView, errors: Floats, speeds: Floats, dt: float) -> No
         contact.correction = HELD if held else 0.0
         # A correction that was taken back leaves the slots as it has found them, but gaps are known
         if aim.known == 0:
-            holds, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
+            holds, gap = gap_at_end(w, contact)
             contact.before = gap if holds else FAR
         gap, moves = contact.before, response(w, i)
         if held or not gap < FAR or not moves > 0.0:

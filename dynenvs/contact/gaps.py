@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from dynenvs.contact.detection.broad_phase import entry_of
 from dynenvs.contact.detection.detect import feature_gap
 from dynenvs.jit.compiled import inlined
-from dynenvs.memory.layout import Floats, Records
-from dynenvs.memory.records import BESIDE, FAR
+from dynenvs.memory.layout import Floats, Records, WorkView
+from dynenvs.memory.records import BESIDE, FAR, NEAREST
 
 TURNED = 0.7  # cosine: a slot whose normal has turned more than this is another contact
 
@@ -33,14 +34,11 @@ def gap_before(spots: Records, contact: Any) -> float:
 
 
 @inlined
-def gap_at_end(
-    features: Records, spots: Records, poses_new: Records, contact: Any
-) -> tuple[bool, float]:
+def gap_at_end(w: WorkView, contact: Any) -> tuple[bool, float]:
     """Whether a contact's parts still touch that way at the end of the step, and their gap [m]."""
-    k = contact.slot
-    if k < 0:
-        return True, feature_gap(features[contact.source], poses_new)
-    spot = spots[spots.shape[0] // 2 + k]
+    if contact.slot < 0:
+        return True, feature_gap(w.features[contact.source], w.pose_new)
+    spot = w.spots[w.header[0].ns + slot_at_end(w, contact)]
     turned = _cosine(spot.normal, contact.normal) < TURNED
     # By the slot's geometry at the end: an edge must not have become another one, but what is
     # in the ground there is lifted, whichever edges meet
@@ -50,6 +48,27 @@ def gap_at_end(
     elsewhere = BESIDE in (contact.edges, spot.edges) and spot.gap >= 0.0
     holds = spot.gap < FAR and not turned and alike and not elsewhere
     return bool(holds), float(spot.gap)
+
+
+@inlined
+def slot_at_end(w: WorkView, contact: Any) -> int:
+    """The slot in which a contact stands at the end of the step.
+
+    The nearest point of what rolls may stand in another one there: a line may have come to touch
+    at its end.
+    """
+    h, k = w.header[0], contact.slot
+    if contact.edges == NEAREST and w.spots[h.ns + k].edges != NEAREST:
+        after = w.broad.entry_after
+        at = entry_of(w.near, h.nnear, w.answer[0].near_after, after, contact.source - h.npoints)
+        if at < 0:
+            return int(k)
+        entry = w.near[h.nnear + at]
+        for other in range(entry.first, entry.first + entry.slots):
+            spot = w.spots[h.ns + other]
+            if spot.edges == NEAREST and spot.gap < w.spots[h.ns + k].gap:
+                k = other
+    return int(k)
 
 
 @inlined

@@ -35,7 +35,7 @@ def begin_corrections(w: WorldView, count: int) -> None:
         contact.correction = 0.0
         if memory.jammed > 0:
             before = gap_before(w.spots, contact)
-            _, after = gap_at_end(w.features, w.spots, w.pose_new, contact)
+            _, after = gap_at_end(w, contact)
             if before < -SHALLOW and after >= SINKING * before:
                 contact.correction = HELD
             else:
@@ -126,7 +126,7 @@ def _hold_below(w: WorkView, count: int, share: float, gain: float) -> bool:
     for i in range(count):
         contact = w.contacts[i]
         if contact.correction > LARGE:
-            _, gap = gap_at_end(w.features, w.spots, w.pose_new, contact)
+            _, gap = gap_at_end(w, contact)
             if gap - contact.before < gain * share * contact.correction:
                 contact.correction = HELD
                 found = True

@@ -26,11 +26,10 @@ from dynenvs.contact.detection.detect import (
     read_low,
 )
 from dynenvs.contact.errors import AT_STOP, BURIED, LIFT, PULL, PUSH
-from dynenvs.contact.gaps import deepest_contact
+from dynenvs.contact.gaps import deepest_contact, slot_at_end
 from dynenvs.contact.held import (
     LARGE,
     PUSH_OUT,
-    SHALLOW,
     begin_corrections,
     end_corrections,
     hold_for_stops,
@@ -56,8 +55,9 @@ from dynenvs.contact.sparse.momentum import begin_momentum, restore_momentum
 from dynenvs.jit.compiled import inlined, kernel, unit
 from dynenvs.kinematics.joints import integrate
 from dynenvs.kinematics.poses import update_poses
+from dynenvs.kinematics.triples import dot, entries, subtract
 from dynenvs.memory.layout import Floats, Records, WorldView
-from dynenvs.memory.records import HELD, SWING
+from dynenvs.memory.records import FAR, HELD, NEAREST, SWING
 
 ATTEMPTS = 12  # at most to correct positions
 HALVED = 0.5  # of the depth without any correction: what buries less is let be, and goes on
@@ -159,6 +159,8 @@ def _find_errors(w: WorldView, dt: float) -> bool:
 def _solve(w: WorldView, dt: float) -> int:
     """The motion `w.v_next` that corrects the errors, or a part of large ones; which it meets."""
     aim = w.correction[0]
+    # Where the last one has left a larger share than that, so will this one
+    aim.turned = max(aim.turned, aim.worst / aim.before)
     aim.before = aim.worst
     aim.share = min(1.0, PUSH_OUT / aim.worst)
     if w.answer[0].sparse != 0:
@@ -185,21 +187,58 @@ def _attempt(w: WorldView, dt: float, looks: bool) -> int:
     aim.share *= share
     cut = stay_within_stops(w.dofs, w.q_new, dq)
     far = aim.worst > LARGE or largest(dq) > FAR_TURN
-    # What is linear about it holds to the share that things have turned; of round things nearly
-    alone = w.header[0].ne == 0 and (w.header[0].nsmooth == 0 or aim.pull > -DONE)
     integrate(w, w.q_new, dq, 1.0, w.q_new)
-    if aim.worst * aim.turned < DONE and alone and not (far or looks or cut):
+    if not (far or looks or cut) and _ends_there(w, dq):
         w.answer[0].poses_valid = 0  # nobody asks for `pose_new`
         aim.lowest, aim.seen = max(aim.lowest, -BURIED), 1
-        # Other corners or edges may have met on the way here, which are no contacts
-        if aim.attempt > 0 and aim.known == 0:
-            lowest, _ = sound(w, w.answer[0].contacts)
-            if lowest < -SHALLOW:
-                aim.lowest = lowest
         return ENDED
     update_poses(w, w.q_new, w.pose_new)
     _look(w, dt)
     return _judge(w, dt, far, within)
+
+
+@inlined
+def _ends_there(w: WorldView, dq: Floats) -> bool:
+    """Whether a small correction is the last, and needs no look at what comes of it."""
+    aim = w.correction[0]
+    # What is linear about it holds to the share that things have turned; of round things nearly ...
+    if w.header[0].ne > 0 or (w.header[0].nsmooth > 0 and aim.pull <= -DONE):
+        return False
+    # ... which are corrected as if they touched where they did at the start
+    if aim.worst * aim.turned >= DONE or largest(dq) * _rolled(w) >= DONE or _carries_in(w):
+        return False
+    # Others may have met on the way here, which are no contacts, or are left out
+    if aim.attempt > 0 and aim.known == 0:
+        lowest, buries = sound(w, w.answer[0].contacts)
+        return bool(not buries and lowest >= min(aim.least, -aim.worst) - BURIED)
+    return True
+
+
+@inlined
+def _carries_in(w: WorldView) -> bool:
+    """Whether a correction carries what takes no part in it below ground, if it is linear."""
+    for i in range(w.answer[0].contacts):
+        contact = w.contacts[i]
+        if contact.correction == 0.0:
+            gap = contact.before
+            if gap == FAR and contact.slot >= 0:  # beside what is nearest
+                gap = w.spots[w.header[0].ns + contact.slot].gap
+            if gap >= -BURIED and gap + _moved(w, i, 0.0) < -BURIED:
+                return True
+    return False
+
+
+@inlined
+def _rolled(w: WorldView) -> float:
+    """How far from where it touched at the start of the step anything has rolled [m]."""
+    farthest = 0.0
+    for i in range(w.answer[0].contacts):
+        contact = w.contacts[i]
+        if contact.edges <= NEAREST and contact.correction not in (0.0, HELD):
+            here = w.spots[w.header[0].ns + slot_at_end(w, contact)].center
+            way = subtract(entries(here, 0), entries(contact.center, 0))
+            farthest = max(farthest, math.sqrt(dot(way, way)))
+    return farthest
 
 
 @inlined

@@ -103,10 +103,11 @@ def resolve_contacts(w: WorldView, dt: float, unactuated: int, ahead: float) -> 
         update_poses(w, w.q_new, w.pose_new)
         if detect_spots(w, 1, dt) != FOUND:
             return FAILED
-        found, listed = add_missed(w, count, listed)
-        stops, rolling = add_missed_stops(w, dt), roll_on(w, count, dt, attempt)
-        turned = _turn(w, count, dt, attempt) if forward else 0
         # The answer is that of the contacts which were solved, at the last attempt, too
+        found, listed = add_missed(w, count, listed)
+        stops = add_missed_stops(w, dt)
+        rolling = roll_on(w, count, dt, attempt) if attempt + 1 < ROLLING else 0
+        turned = _turn(w, count, dt, attempt) if forward else 0
         if found == count and stops == 0 and rolling == 0 and turned == 0:
             break
         if attempt + 1 >= (ROUNDS if rolling == 0 else ROLLING):
