@@ -708,7 +708,9 @@ CORRECTION = record_type(  # of positions, at the end of a part of a step
         ("least", "f8"),  # ... that is let be, since it was as deep before ...
         ("lowest", "f8"),  # ... and as far as positions are corrected
         ("seen", "i8"),  # whether `lowest` is known of the positions as they are
-        ("turned", "f8"),  # length of the change of all coordinates in this part [rad, m]
+        # Share of an error that a correction leaves: the length of the change of all coordinates in
+        # this part [rad, m], or what the last one has left of its own, if that is more
+        ("turned", "f8"),
         ("factored", "i8"),  # rows whose factors are known, or -1
         ("known", "i8"),  # whether the contacts' `before` is of the positions, the slots of others
     ]
