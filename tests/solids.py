@@ -28,12 +28,17 @@ def few_of(count: int, few: int) -> list[Any]:
 
 
 def add_free(builder: ModelBuilder, body: str, kind: str, size: Array, points: Array) -> None:
-    """A free body that is one solid.
+    """A free body that is one solid, as of `add_shape`."""
+    builder.body(body, joint=free(), mass=1.0, inertia=(1.0, 1.0, 1.0))
+    add_shape(builder, body, kind, size, points)
+
+
+def add_shape(builder: ModelBuilder, body: str, kind: str, size: Array, points: Array) -> None:
+    """The one solid of a body, of its name.
 
     size: (radius, half length, -), half edges or radii [m]; points: of a hull
     """
     r, h, _ = (float(x) for x in size)
-    builder.body(body, joint=free(), mass=1.0, inertia=(1.0, 1.0, 1.0))
     if kind == "sphere":
         builder.sphere(body, body, radius=r)
     elif kind == "capsule":

@@ -207,11 +207,13 @@ def _ends_there(w: WorldView, dq: Floats) -> bool:
     # ... which are corrected as if they touched where they did at the start
     if aim.worst * aim.turned >= DONE or largest(dq) * _rolled(w) >= DONE or _carries_in(w):
         return False
+    if aim.attempt == 0:
+        return True
     # Others may have met on the way here, which are no contacts, or are left out
-    if aim.attempt > 0 and aim.known == 0:
-        lowest, buries = sound(w, w.answer[0].contacts)
-        return bool(not buries and lowest >= min(aim.least, -aim.worst) - BURIED)
-    return True
+    if aim.known != 0:  # the slots are of a correction that was taken back
+        return False
+    lowest, buries = sound(w, w.answer[0].contacts)
+    return bool(not buries and lowest >= min(aim.least, -aim.worst) - BURIED)
 
 
 @inlined

@@ -244,7 +244,7 @@ def _corner_at(a: Any, b: Any, p: int, same: float) -> int:
 
 @inlined
 def takes_over(spots: Records, at: int, gap: float, fine: float) -> bool:
-    """Whether a corner or crossing lies deeper than the corner there, whose slot is `at`.
+    """Whether a corner of B lies deeper than that of A there, whose slot is `at`.
 
     The two are one contact, and the deeper one tells how deep it is: the other slot is discarded.
     """

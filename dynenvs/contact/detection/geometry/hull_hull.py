@@ -288,7 +288,7 @@ def _meet(
 ) -> None:  # fmt: skip
     """A side of A's face at t, across side q of B's face.
 
-    Where a corner has a slot, it is this one's, too, unless it lies less deep.
+    None at a corner, whose own slot tells of its edges, too (`_over_edge`).
     way: 0 where the side enters B's face, 1 where it leaves it
     """
     i, j = corner_of(a, face_a, side), corner_of(a, face_a, side + 1)
@@ -297,18 +297,16 @@ def _meet(
     place = own + others + 2 * side + way
     start, c = three(a.corners, i), three(b.corners, k)
     u, v = minus(three(a.corners, j), start), minus(three(b.corners, l), c)
-    there = -1
     if min(t, 1.0 - t) * math.sqrt(dot(u, u)) <= within:
-        there = i if t < 0.5 else j
+        return
     p = along(start, t, u)
     # Where along B's side: both cast on the plane across n
     flat_v = along(v, -dot(v, n), n)
     s = dot(minus(p, c), flat_v) / dot(flat_v, flat_v)
     inside = min(s, 1.0 - s) * math.sqrt(dot(flat_v, flat_v))
-    if inside < -within:
+    # No corner of B stands over a line
+    if inside < -within or (inside <= within and sides(a, face_a) > 2):
         return
-    if inside <= within and sides(a, face_a) > 2:  # no corner of B stands over a line
-        there = own + (k if s < 0.5 else l)
     gap = dot(minus(p, along(c, s, v)), n)
     normal, cosine = n, 1.0
     common = cross(u, v)
@@ -319,8 +317,6 @@ def _meet(
         if dot(common, n) >= ASTRAY:
             normal, cosine = common, dot(common, n)
     gap *= cosine
-    if there >= 0:
-        return
     spot = spots[first + place]
     _fill(spot, p, normal, gap, origin)
     one, other = min(i, j) * own + max(i, j), min(k, l) * others + max(k, l)
