@@ -46,7 +46,7 @@ from dynenvs.contact.assembly.problem import (
     row_velocities,
     velocity_scale,
 )
-from dynenvs.contact.solvers.cone import BRIEF, COLD, WARM
+from dynenvs.contact.solvers.cone import BRIEF, COLD, LATE, WARM
 from dynenvs.contact.solvers.cone_law import certify_answer
 from dynenvs.contact.solvers.exact_cones import solve_on_cones
 from dynenvs.contact.solvers.friction_lcp import choose_modes, solve_lcp_of_rows
@@ -205,7 +205,8 @@ def solve_rows(
     if _any_moments(w, count):  # of which pyramids know nothing
         return _counted(w, CONES, solve_on_cones(w, count, rows, scale, WARM))
     # Where something slipped on the exact cone in the last step, pyramids are of little help
-    if law == CONE and w.status[0].stage == CONES and _slide(w, count, rows, scale) == CERTIFIED:
+    slides = law == CONE and w.status[0].stage == CONES
+    if slides and _slide(w, count, rows, scale) == CERTIFIED:
         return CERTIFIED
     # A stale guess must not change the answer (docs/theory.md, Warm starts): what Newton's method
     # finds counts only if it is exact to rounding.
@@ -214,8 +215,10 @@ def solve_rows(
     w.status[0].stage = MODES
     if stages == QUICK and law == PYRAMID:
         return status
-    if law == CONE and status != CERTIFIED and _slide(w, count, rows, scale) == CERTIFIED:
-        return CERTIFIED
+    if law == CONE and status != CERTIFIED and not slides:
+        slides = True
+        if _slide(w, count, rows, scale) == CERTIFIED:
+            return CERTIFIED
     if stages == QUICK and status != CERTIFIED:
         return FAILED
     if status != CERTIFIED and polygon[0].directions > 2:  # in the plane Lemke's is as quick
@@ -225,7 +228,8 @@ def solve_rows(
         w.status[0].stage = LEMKE
         status = _counted(w, LEMKE, solve_lcp_of_rows(w, count, rows, scale))
     if law == CONE:
-        status = _counted(w, CONES, solve_on_cones(w, count, rows, scale, COLD))
+        start = LATE if slides else COLD
+        status = _counted(w, CONES, solve_on_cones(w, count, rows, scale, start))
         if _any_slips(w, count):
             w.status[0].stage = CONES
     return status

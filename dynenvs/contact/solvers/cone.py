@@ -26,18 +26,24 @@ from dynenvs.contact.solvers.multipliers import multiply
 from dynenvs.jit.compiled import entry, inlined, kernel
 from dynenvs.lcp.dense import factorise, substitute
 from dynenvs.lcp.solve import CERTIFIED_RESIDUAL
+from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats, Records
 from dynenvs.memory.records import CONE
 
-COLD, BRIEF, WARM, WARM_MULTIPLIERS, WARM_BOTH = range(5)  # how a search starts
+COLD, BRIEF, LATE, WARM, WARM_MULTIPLIERS, WARM_BOTH = range(6)  # how a search starts
 ITERATIONS = 20  # of Newton's method
-FEW = 6  # ... before multipliers that gave the last step's impulses
+FEW = 12  # ... before multipliers that gave the last step's impulses
 SWEEPS = 0, 20  # of Gauss-Seidel from the pyramid's answer, before multipliers
 ROUNDS = 8  # of Gauss-Seidel and Newton after them, each with twice the sweeps of the last ...
 MORE_SWEEPS = 25  # ... and the first with these
 RELAXATIONS = 1.0, 0.5, 0.1  # part of each change that is made: less where high friction cycles
-GIVEN, KEPT = 6, 7  # rows of the scratch vectors for the impulses given, and for the best
+HALVINGS = 9  # of a step of Newton's method after which the residual is no less ...
+LESS = 0.9  # ... than this part of what it was
+# Rows of the scratch vectors: the best of Newton's method, where its step starts, where that leads;
+# the impulses that are given, and the best of all methods
+BEST, START, WAY, GIVEN, KEPT = 0, 1, 2, 6, 7
 PROXIMAL = 1e-9  # relative to the diagonal of G: redundant contacts
+UNLISTED = -1  # of a row that is no unknown
 EXACT = 1e-13  # residual, in the certificate's units, below which nothing is left to gain
 GAIN = 0.5  # a certified answer is refined as long as each iteration gains this much
 
@@ -50,9 +56,9 @@ def solve_cones(
 
     The blocks receive their modes and slips.  Impulses that are the answer already stay.
 
-    start: COLD; BRIEF: the same, with no more than Newton's method from no impulses; or the last
-        step's impulses are given: WARM, or if multipliers gave them WARM_MULTIPLIERS, or WARM_BOTH:
-        after a few iterations of Newton's method
+    start: COLD; BRIEF: the same, with no more than Newton's method from no impulses; LATE: without
+        that, since it has failed; or the last step's impulses are given: WARM, or if multipliers
+        gave them WARM_MULTIPLIERS, or WARM_BOTH: after a few iterations of Newton's method
     Returns (natural residual, iterations of Newton's method, the start that would have been best:
         WARM or WARM_MULTIPLIERS).
     """
@@ -65,7 +71,7 @@ def solve_cones(
     _copy(rows, p, given)
     used = 0
     if start == WARM_BOTH:
-        best, used = _descend(problem, answer, scratch, FEW)
+        best, used = _descend(problem, answer, scratch, FEW, True)
         if best <= CERTIFIED_RESIDUAL:
             return best, used, WARM_MULTIPLIERS
         _copy(rows, given, p)
@@ -76,15 +82,17 @@ def solve_cones(
             return best, used, WARM_MULTIPLIERS
         _copy(rows, given, p)
     if start >= WARM:
-        best, more = _descend(problem, answer, scratch, ITERATIONS)
+        best, more = _descend(problem, answer, scratch, ITERATIONS, True)
         used += more
         if best <= CERTIFIED_RESIDUAL:
             return best, used, WARM
-    _clear(rows, p)
-    best, iterations = _descend(problem, answer, scratch, ITERATIONS)
-    iterations += used
-    if best <= CERTIFIED_RESIDUAL or start == BRIEF:
-        return best, iterations, WARM
+    best, iterations = residual, used
+    if start != LATE:
+        _clear(rows, p)
+        best, used = _descend(problem, answer, scratch, ITERATIONS, False)
+        iterations += used
+        if best <= CERTIFIED_RESIDUAL or start == BRIEF:
+            return best, iterations, WARM
     _copy(rows, p, kept)
     residual = best
     # Multipliers, from the impulses that were given, after more and more sweeps
@@ -106,7 +114,7 @@ def solve_cones(
             _clear(rows, p)
         sweeps, part = MORE_SWEEPS << (attempt % ROUNDS), RELAXATIONS[attempt // ROUNDS]
         _relax(problem, answer, sweeps, part)
-        residual, used = _descend(problem, answer, scratch, ITERATIONS)
+        residual, used = _descend(problem, answer, scratch, ITERATIONS, False)
         iterations += used
         if residual < best:
             best = residual
@@ -136,33 +144,31 @@ def _relax(problem: ContactProblem, answer: ContactAnswer, sweeps: int, part: fl
 
 @kernel
 def _descend(
-    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, most: int
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, most: int, near: bool
 ) -> tuple[float, int]:
     """Newton's method from p; p and u end as the best that was met.  Answer as of `solve_cones`.
 
-    most: iterations
+    most: iterations; near: as of `_approach`
     """
     rows, p = problem.rows, answer.p
-    best = scratch.vectors[0]
-    least = math.inf
-    used = 0
+    best, start = scratch.vectors[BEST], scratch.vectors[START]
+    residual, least, used = certify_answer(problem, answer), math.inf, 0
     for iteration in range(most + 1):
-        residual = certify_answer(problem, answer)
         # A certified answer is refined only while each iteration gains its share
         enough = least <= CERTIFIED_RESIDUAL and not residual < GAIN * least
         if residual < least:
             least = residual
-            for r in range(rows):
-                best[r] = p[r]
+            _copy(rows, p, best)
         if least <= EXACT or enough or iteration == most:
             break
-        # The step is taken in full: no line search, the certificate picks the best iterate
-        _linearise(problem, answer, scratch)
-        if not factorise(scratch.K, rows, scratch.order) > 0.0:
+        _copy(rows, p, start)
+        count = _linearise(problem, answer, scratch)
+        if not factorise(scratch.K, count, scratch.order) > 0.0:
             break
-        substitute(scratch.K, rows, scratch.order, scratch.right, scratch.x)
-        for r in range(rows):
-            p[r] += scratch.x[r]
+        substitute(scratch.K, count, scratch.order, scratch.right, scratch.x)
+        for a in range(count):
+            p[scratch.unknowns[a].column] += scratch.x[a]
+        residual = _approach(problem, answer, scratch, residual, near)
         used += 1
     for r in range(rows):
         p[r] = best[r] if least < math.inf else 0.0
@@ -171,65 +177,108 @@ def _descend(
 
 
 @kernel
-def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -> None:
+def _approach(
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, before: float, near: bool
+) -> float:
+    """Go from START to p, or a part of that way at whose end the residual is less; returns it.
+
+    Where there is none: all the way, but if START is near to an answer only where it harms least.
+    """
+    rows, p = problem.rows, answer.p
+    start, way = scratch.vectors[START], scratch.vectors[WAY]
+    for r in range(rows):
+        way[r] = p[r] - start[r]
+    first = least = certify_answer(problem, answer)
+    part = gentlest = 1.0
+    if before <= CERTIFIED_RESIDUAL or first < LESS * before:
+        return first
+    for _ in range(HALVINGS):
+        part *= 0.5
+        residual = _go(problem, answer, start, way, part)
+        if residual < LESS * before:
+            return residual
+        if residual < least:
+            least, gentlest = residual, part
+    return _go(problem, answer, start, way, gentlest if near else 1.0)
+
+
+@kernel
+def _go(
+    problem: ContactProblem, answer: ContactAnswer, start: Floats, way: Floats, part: float
+) -> float:
+    """Go so far from a start; returns the residual there."""
+    for r in range(problem.rows):
+        answer.p[r] = start[r] + part * way[r]
+    return float(certify_answer(problem, answer))
+
+
+@kernel
+def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -> int:
     """K, transposed, and the right-hand side of Newton's equations for the change of p.
 
-    A contact that lifts loses its impulse at once.  All equations are velocities.
+    Only of rows whose impulses are not known: a contact that lifts loses its impulse at once, and
+    a dry joint that moves has its bound.  Returns how many; all equations are velocities.
     """
-    blocks, n, G, rows = problem.blocks, problem.n, problem.G, problem.rows
-    K, right, p, u = scratch.K, scratch.right, answer.p, answer.u
-    # Contacts that lift let go
-    for i in range(n):
-        block = blocks[i]
-        r = block.row
-        g = G[r, r]
+    G, K, right, u = problem.G, scratch.K, scratch.right, answer.u
+    unknowns, count = scratch.unknowns, _list_unknowns(problem, answer, scratch)
+    # What is known now has changed all velocities
+    row_velocities(problem, answer.p, u)
+    # Where all stick: G dp = -u, and of redundant contacts the least change
+    for a in range(count):
+        own, normal = unknowns[a].column, unknowns[a].equation
+        for b in range(count):
+            K[a, b] = G[own, unknowns[b].column]
+        K[a, a] += PROXIMAL * (G[own, own] if G[own, own] > 0.0 else G[normal, normal])
+        right[a] = -u[own]
+    # Sliding, torsional and rolling friction have an equation each, alike in form
+    for i in range(problem.n):
+        block = problem.blocks[i]
+        if block.dry != 0 or (block.mode == OPEN and block.compression == 0.0):
+            continue
+        t = block.row + 1
+        m = t + block.tangents
+        if block.tangents > 0:
+            friction = Friction(block, t, block.tangents, block.friction)
+            if _linearise_friction(friction, problem, answer, scratch, count):
+                block.mode = SLIP
+        if block.moments > 0:
+            friction = Friction(block, m, 1, block.spin)
+            _linearise_friction(friction, problem, answer, scratch, count)
+        if block.moments == 3:
+            friction = Friction(block, m + 1, 2, block.roll)
+            _linearise_friction(friction, problem, answer, scratch, count)
+    return count
+
+
+@inlined
+def _list_unknowns(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -> int:
+    """Modes of the blocks, and the rows whose impulses these leave unknown; returns how many.
+
+    `scratch.order` tells each row's place among them, or UNLISTED.
+    """
+    G, p, u, count = problem.G, answer.p, answer.u, integer(0)
+    for i in range(problem.n):
+        block = problem.blocks[i]
+        r, rows = block.row, rows_of(block)
+        g, first = G[r, r], 0
         block.mode = STICK
         if block.dry != 0 and g > 0.0:
             block.mode, _, _ = nearest_mode(problem.polygon, block, G, p, u)
+            if block.mode >= SLIP:
+                p[r] = block.compression if block.mode == SLIP else -block.compression
+                first = rows
+        # With a compression impulse friction goes on
         elif not (g > 0.0 and p[r] - u[r] / g > 0.0):
-            block.mode = OPEN
-            for k in range(r, r + (rows_of(block) if block.compression == 0.0 else 1)):
+            block.mode, first = OPEN, rows if block.compression == 0.0 else 1
+            for k in range(r, r + first):
                 p[k] = 0.0
-    # Letting go has changed all velocities
-    row_velocities(problem, p, u)
-    # Where all stick: G dp = -u
-    for a in range(rows):
-        for b in range(rows):
-            K[b, a] = G[a, b]
-        right[a] = -u[a]
-    # Open ones keep no impulse; friction couples slip and impulse
-    for i in range(n):
-        block = blocks[i]
-        r = block.row
-        loose = block.mode == OPEN and block.compression == 0.0
-        if block.dry != 0 and block.mode >= SLIP:  # its impulse is a bound
-            for b in range(rows):
-                K[b, r] = 0.0
-            bound = block.compression if block.mode == SLIP else -block.compression
-            K[r, r], right[r] = 1.0, bound - p[r]
-            continue
-        for k in range(r, r + rows_of(block)):
-            if loose or (block.mode == OPEN and k == r):
-                for b in range(rows):
-                    K[b, k] = 0.0
-                K[k, k], right[k] = 1.0, 0.0
-            elif G[k, k] > 0.0:
-                K[k, k] += PROXIMAL * G[k, k]
-            else:
-                K[k, k] += PROXIMAL * G[r, r]
-        if loose:
-            continue
-        if block.tangents > 0:
-            # Sliding, torsional and rolling friction have an equation each, alike in form
-            friction = Friction(block, r + 1, block.tangents, block.friction)
-            if _linearise_friction(friction, G, rows, K, right, p, u):
-                block.mode = SLIP
-        if block.moments > 0:
-            friction = Friction(block, r + 1 + block.tangents, 1, block.spin)
-            _linearise_friction(friction, G, rows, K, right, p, u)
-        if block.moments == 3:
-            friction = Friction(block, r + 2 + block.tangents, 2, block.roll)
-            _linearise_friction(friction, G, rows, K, right, p, u)
+        for k in range(rows):
+            scratch.order[r + k] = UNLISTED
+            if k >= first:
+                scratch.order[r + k] = count
+                scratch.unknowns[count].column, scratch.unknowns[count].equation = r + k, r
+                count += 1
+    return int(count)
 
 
 class Friction(NamedTuple):
@@ -243,7 +292,7 @@ class Friction(NamedTuple):
 
 @inlined
 def _linearise_friction(
-    friction: Friction, G: Floats, rows: int, K: Floats, right: Floats, p: Floats, u: Floats
+    friction: Friction, problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, count: int
 ) -> bool:
     """Equations of a friction that slips: g (p_t - mu p_n y / |y|) = 0 with y = p_t - u_t / g.
 
@@ -251,6 +300,7 @@ def _linearise_friction(
     Returns whether it slips.
     """
     block, t, mu = friction.block, friction.row, friction.mu
+    G, K, p, u = problem.G, scratch.K, answer.p, answer.u
     r = block.row
     two = friction.size == 2
     g = yielding(G, r, t, friction.size)
@@ -266,23 +316,26 @@ def _linearise_friction(
     bound = mu * (max(p[r], 0.0) + block.compression)
     cx, cy = yx / size, yy / size
     turn = bound / size
+    normal, first = scratch.order[r], scratch.order[t]
     # The bound times P G / |y|, one column for each row of this friction
     for k in range(friction.size):
-        own = t + k
+        own = first + k
         along = cx if k == 0 else cy
         px = (1.0 if k == 0 else 0.0) - along * cx
         py = (1.0 if k == 1 else 0.0) - along * cy
-        for b in range(rows):
-            effect = px * G[t, b]
+        for b in range(count):
+            column = scratch.unknowns[b].column
+            effect = px * G[t, column]
             if two:
-                effect += py * G[t + 1, b]
+                effect += py * G[t + 1, column]
             K[b, own] = turn * effect
         K[own, own] += g * (1.0 + PROXIMAL)
-        K[t, own] -= g * turn * px
+        K[first, own] -= g * turn * px
         if two:
-            K[t + 1, own] -= g * turn * py
-        K[r, own] -= g * mu * along
-        right[own] = -g * (p[own] - mu * (p[r] + block.compression) * along)
+            K[first + 1, own] -= g * turn * py
+        if normal != UNLISTED:
+            K[normal, own] -= g * mu * along
+        scratch.right[own] = -g * (p[t + k] - mu * (p[r] + block.compression) * along)
     return True
 
 

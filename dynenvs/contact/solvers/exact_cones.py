@@ -21,8 +21,8 @@ def solve_on_cones(w: WorldView, count: int, rows: int, scale: float, start: int
     start: as of `solve_cones`; if not COLD or BRIEF, `w.status` says which it is of the last step's
         impulses, those in `w.impulse_row`
     The impulses that stand in `w.impulse_row` stay if they hold already; residual to `w.answer`.
-    In a crowd Newton's method, whose matrix is of all rows, comes after multipliers, whose is of
-    freedoms.
+    In a crowd Newton's method, whose matrix is of rows, comes after multipliers, whose is of
+    freedoms, unless there are impulses to begin with: it mostly takes one or two iterations then.
     """
     problem = open_problem(w, polygon_of(w), count, rows, scale)
     report, warm, crowd = w.answer[0], start >= WARM, rows > CROWD * w.header[0].nv
@@ -30,10 +30,10 @@ def solve_on_cones(w: WorldView, count: int, rows: int, scale: float, start: int
         report.residual = math.inf
         return FAILED
     # Which method solved the last step's rows tells with which one to begin
-    if crowd:
-        start = WARM_MULTIPLIERS
-    elif warm and w.status[0].stage == MULTIPLIERS:
+    if warm and (crowd or w.status[0].stage == MULTIPLIERS):
         start = WARM_BOTH
+    elif crowd:
+        start = WARM_MULTIPLIERS
     answer, scratch = open_answer(w), open_scratch(w)
     report.residual, iterations, best = solve_cones(problem, answer, scratch, start)
     if warm:

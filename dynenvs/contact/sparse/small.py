@@ -17,7 +17,7 @@ from dynenvs.contact.sparse.island_problem import copy_impulses, open_island, up
 from dynenvs.contact.sparse.problem import predicted_velocity
 from dynenvs.jit.compiled import inlined, unit
 from dynenvs.lcp.solve import CERTIFIED
-from dynenvs.memory.layout import WorkView, WorldView, cone_of
+from dynenvs.memory.layout import Floats, WorkView, WorldView, cone_of
 from dynenvs.memory.records import DRY
 from dynenvs.memory.sparse_view import SparseView
 
@@ -130,39 +130,55 @@ def _fill(scene: SparseView, island: Any, w: WorkView) -> None:
     w.answer[0].rooted = 0
     for k in range(island.count):
         i = scene.members[island.first + k]
-        _fill_rows(scene, island, w, i, w.blocks[k].row)
+        first = w.blocks[k].row
+        _fill_rows(scene, island, w, i, first, k)
         j = scene.constraints[i].moments
         if j >= 0:
-            _fill_rows(scene, island, w, j, w.blocks[k].row + scene.constraints[i].rows)
+            _fill_rows(scene, island, w, j, first + scene.constraints[i].rows, k)
 
 
 @inlined
-def _fill_rows(scene: SparseView, island: Any, w: WorkView, index: int, first: int) -> None:
-    """Those of constraint `index`, from the row `first` on."""
+def _fill_rows(
+    scene: SparseView, island: Any, w: WorkView, index: int, first: int, block: int
+) -> None:
+    """Those of constraint `index` of a block, from the row `first` on, and their columns.
+
+    Up to that block, since G is symmetric.  Dry joints come last: they move a coordinate each.
+    """
     for a in range(scene.constraints[index].rows):
         row = first + a
         w.bias_row[row] = predicted_velocity(scene, index, a)
         w.impulse_row[row] = scene.p[index, a]  # where Newton's method on moments begins
-        for other in range(island.count):
+        for other in range(block + 1):
             j = scene.members[island.first + other]
             at, m = w.blocks[other].row, scene.constraints[j].moments
-            for b in range(scene.constraints[j].rows):
-                w.G[row, at + b] = _coupling(scene, index, a, j, b)
-            for b in range(scene.constraints[m].rows if m >= 0 else 0):
-                w.G[row, at + scene.constraints[j].rows + b] = _coupling(scene, index, a, m, b)
+            _couple(scene, index, a, j, w.G, row, at)
+            if m >= 0:
+                _couple(scene, index, a, m, w.G, row, at + scene.constraints[j].rows)
 
 
 @inlined
-def _coupling(scene: SparseView, index: int, row: int, second: int, column: int) -> float:
-    """Velocity of a row of constraint `index` by a unit of impulse along `column` of `second`."""
-    total = 0.0
-    # J of one constraint times Z of the other, over the trees that they share
+def _couple(
+    scene: SparseView, index: int, a: int, second: int, G: Floats, row: int, first: int
+) -> None:
+    """Fill `row` of G, of row `a` of constraint `index`, at the rows of a second one, and back.
+
+    J of one constraint times Z of the other, over the trees that they share.
+    """
+    c, d = scene.constraints[index], scene.constraints[second]
+    x, y, z = 0.0, 0.0, 0.0
     for side in range(2):
-        own = scene.constraints[index].b if side else scene.constraints[index].a
+        own = c.b if side else c.a
         for other_side in range(2):
-            other = scene.constraints[second].b if other_side else scene.constraints[second].a
-            if own >= 0 and own == other:
-                for k in range(scene.trees[own].nv):
-                    left = scene.J[6 * index + 3 * side + row, k]
-                    total += left * scene.Z[6 * second + 3 * other_side + column, k]
-    return total
+            if own < 0 or own != (d.b if other_side else d.a):
+                continue
+            # Its three rows side by side: each sum waits for its last addition
+            at = 6 * second + 3 * other_side
+            for k in range(c.first[side], c.last[side]):
+                left = scene.J[6 * index + 3 * side + a, k]
+                x += left * scene.Z[at, k]
+                y += left * scene.Z[at + 1, k]
+                z += left * scene.Z[at + 2, k]
+    for b in range(d.rows):
+        effect = x if b == 0 else (y if b == 1 else z)
+        G[row, first + b] = G[first + b, row] = effect
