@@ -14,8 +14,8 @@ from dynenvs.contact.law.dry import certify_dry
 from dynenvs.contact.law.moments import Six, certify_moments, turning
 from dynenvs.contact.solvers.cone_law import certify_cones
 from dynenvs.contact.solvers.pyramid_law import certify_block
-from dynenvs.contact.sparse.problem import row_velocities, row_velocity
-from dynenvs.contact.sparse.sweeps import add_response
+from dynenvs.contact.sparse.problem import row_velocities
+from dynenvs.contact.sparse.sweeps import add_response, add_responses
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.jit.views import matrix, raw
 from dynenvs.kinematics.triples import Three
@@ -78,9 +78,12 @@ def respond(scene: SparseView, island: Any, impulses: Floats, v: Floats) -> None
     copy_velocities(scene, island, scene.free, v)
     for k in range(island.first, island.first + island.count):
         i = scene.members[k]
-        for r in range(scene.constraints[i].rows):
-            if impulses[i, r] != 0.0:
-                add_response(scene, i, r, impulses[i, r], v)
+        if scene.constraints[i].rows == 3 and impulses[i, 0] != 0.0:
+            add_responses(scene, i, impulses[i], v)
+        else:
+            for r in range(scene.constraints[i].rows):
+                if impulses[i, r] != 0.0:
+                    add_response(scene, i, r, impulses[i, r], v)
         j = scene.constraints[i].moments
         for r in range(scene.constraints[j].rows if j >= 0 else 0):
             if impulses[j, r] != 0.0:
@@ -103,8 +106,7 @@ def update_velocities(problem: IslandProblem) -> float:
         block.dry = block.moments = 0
         # Velocities of the rows, right-hand sides included
         u = scene.trial[i]
-        for r in range(3):
-            u[r] = row_velocity(scene, i, r, scene.v) + scene.bias[i, r] if r < c.rows else 0.0
+        u[0], u[1], u[2] = row_velocities(scene, i, scene.v)
         G = matrix(raw(scene.G[i], 72), 0, 3, 3, np.float64)
         if c.contact == DRY:
             residual = certify_dry(c.compression, scene.G[i, 0], scene.p[i, 0], u[0]) / scale

@@ -22,7 +22,7 @@ from dynenvs.contact.assembly.swing import has_axis, swing
 from dynenvs.contact.solvers.modes import strongest
 from dynenvs.jit.compiled import inlined, kernel
 from dynenvs.kinematics.spatial import dot3
-from dynenvs.kinematics.triples import dot, entries
+from dynenvs.kinematics.triples import Three, dot, entries
 from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats, Records, WorkView, WorldView, polygon_of
 from dynenvs.memory.records import LIMIT, SWING
@@ -255,14 +255,29 @@ def add_pull(scene: SparseView, index: int, row: int, impulse: float, out: Float
 
 
 @inlined
-def row_velocities(scene: SparseView, index: int, v: Floats) -> tuple[float, float, float]:
-    """Velocities [m/s] of all rows of a constraint, right-hand sides included; zero of no row."""
-    rows = scene.constraints[index].rows
-    return (
-        row_velocity(scene, index, 0, v) + scene.bias[index, 0],
-        row_velocity(scene, index, 1, v) + scene.bias[index, 1] if rows > 1 else 0.0,
-        row_velocity(scene, index, 2, v) + scene.bias[index, 2] if rows > 2 else 0.0,
-    )
+def moved_rows(scene: SparseView, index: int, v: Floats) -> Three:
+    """Velocities [m/s] of all rows of a constraint, without the bias; zero of no row."""
+    c = scene.constraints[index]
+    if c.rows == 1:
+        return row_velocity(scene, index, 0, v), 0.0, 0.0
+    # Side by side; rows that it does not have are zero
+    x, y, z = 0.0, 0.0, 0.0
+    for side in range(2 if c.b >= 0 else 1):
+        first, at = scene.trees[c.b if side else c.a].first, 6 * index + 3 * side
+        for k in range(c.first[side], c.last[side]):
+            value = v[first + k]
+            x += scene.J[at, k] * value
+            y += scene.J[at + 1, k] * value
+            z += scene.J[at + 2, k] * value
+    return x, y, z
+
+
+@inlined
+def row_velocities(scene: SparseView, index: int, v: Floats) -> Three:
+    """The same, right-hand sides included."""
+    x, y, z = moved_rows(scene, index, v)
+    rows, bias = scene.constraints[index].rows, scene.bias[index]
+    return x + bias[0], y + bias[1] if rows > 1 else 0.0, z + bias[2] if rows > 2 else 0.0
 
 
 @inlined

@@ -116,3 +116,16 @@ def add_response(scene: SparseView, index: int, row: int, impulse: float, v: Flo
         b = scene.trees[c.b]
         for k in range(b.nv):
             v[b.first + k] += impulse * scene.Z[6 * index + 3 + row, k]
+
+
+@inlined
+def add_responses(scene: SparseView, index: int, impulses: Floats, v: Floats) -> None:
+    """The same for all three rows of a constraint: v is loaded and stored once."""
+    c, p, q, r = scene.constraints[index], impulses[0], impulses[1], impulses[2]
+    Z, first, at = scene.Z, scene.trees[c.a].first, 6 * index
+    for k in range(scene.trees[c.a].nv):
+        v[first + k] = v[first + k] + p * Z[at, k] + q * Z[at + 1, k] + r * Z[at + 2, k]
+    if c.b >= 0:
+        first, at = scene.trees[c.b].first, at + 3
+        for k in range(scene.trees[c.b].nv):
+            v[first + k] = v[first + k] + p * Z[at, k] + q * Z[at + 1, k] + r * Z[at + 2, k]
