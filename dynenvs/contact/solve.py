@@ -46,7 +46,7 @@ from dynenvs.contact.assembly.problem import (
     row_velocities,
     velocity_scale,
 )
-from dynenvs.contact.solvers.cone import BRIEF, COLD, LATE, WARM
+from dynenvs.contact.solvers.cone import BRIEF, COLD, LATE, NEAR, WARM
 from dynenvs.contact.solvers.cone_law import certify_answer
 from dynenvs.contact.solvers.exact_cones import solve_on_cones
 from dynenvs.contact.solvers.friction_lcp import choose_modes, solve_lcp_of_rows
@@ -87,6 +87,8 @@ def solve_contacts(w: WorldView, count: int, rows: int, law: int, dt: float) -> 
         warm_start_all(w, count, rows, dt)
     elif stage != MODES and stage != CONES:
         status = keep(w, count, n, rows, law, floor, dt)
+        if status != CERTIFIED and stage == MULTIPLIERS and law == CONE:
+            status = _approach(w, count, n, rows, floor, dt)
         if status != CERTIFIED and stage == MULTIPLIERS:
             status = _multiply(w, count, n, rows, law, floor, dt, True)
     if status != CERTIFIED:
@@ -129,6 +131,20 @@ def _multiply(
         # Where much has changed, what is kept or modes are the quicker start, but in a crowd
         first = w.answer[0].sweeps <= CLOSE or rows > CROWD * w.header[0].nv
         status.stage = MULTIPLIERS if first else PATH
+    return int(found)
+
+
+@inlined
+def _approach(w: WorldView, count: int, total: int, rows: int, floor: float, dt: float) -> int:
+    """The exact cones' own method from the last step's impulses, which multipliers gave.
+
+    Of the hundred contacts of a crowd a few bear: its matrix is of these.  Others as of `keep`.
+    """
+    warm_start_all(w, count, rows, dt)
+    scale = velocity_scale(polygon_of(w), w.blocks, total, w.G, w.bias_row, floor)
+    found = solve_on_cones(w, total, rows, scale, NEAR)
+    if found == CERTIFIED:
+        _counted(w, CONES, found)
     return int(found)
 
 

@@ -30,7 +30,7 @@ from dynenvs.lcp.workspace import integer
 from dynenvs.memory.layout import Floats, Records
 from dynenvs.memory.records import CONE
 
-COLD, BRIEF, LATE, WARM, WARM_MULTIPLIERS, WARM_BOTH = range(6)  # how a search starts
+COLD, BRIEF, LATE, NEAR, WARM, WARM_MULTIPLIERS, WARM_BOTH = range(7)  # how a search starts
 ITERATIONS = 20  # of Newton's method
 FEW = 12  # ... before multipliers that gave the last step's impulses
 SWEEPS = 0, 20  # of Gauss-Seidel from the pyramid's answer, before multipliers
@@ -42,7 +42,7 @@ LESS = 0.9  # ... than this part of what it was
 # Rows of the scratch vectors: the best of Newton's method, where its step starts, where that leads;
 # the impulses that are given, and the best of all methods
 BEST, START, WAY, GIVEN, KEPT = 0, 1, 2, 6, 7
-PROXIMAL = 1e-9  # relative to the diagonal of G: redundant contacts
+PROXIMAL = 1e-6  # relative to the diagonal of G: of redundant contacts the least change
 UNLISTED = -1  # of a row that is no unknown
 EXACT = 1e-13  # residual, in the certificate's units, below which nothing is left to gain
 GAIN = 0.5  # a certified answer is refined as long as each iteration gains this much
@@ -58,7 +58,8 @@ def solve_cones(
 
     start: COLD; BRIEF: the same, with no more than Newton's method from no impulses; LATE: without
         that, since it has failed; or the last step's impulses are given: WARM, or if multipliers
-        gave them WARM_MULTIPLIERS, or WARM_BOTH: after a few iterations of Newton's method
+        gave them WARM_MULTIPLIERS, or WARM_BOTH: after a few iterations of Newton's method, or
+        NEAR: with no more than these
     Returns (natural residual, iterations of Newton's method, the start that would have been best:
         WARM or WARM_MULTIPLIERS).
     """
@@ -70,9 +71,9 @@ def solve_cones(
     given, kept = scratch.vectors[GIVEN], scratch.vectors[KEPT]
     _copy(rows, p, given)
     used = 0
-    if start == WARM_BOTH:
+    if start in (WARM_BOTH, NEAR):
         best, used = _descend(problem, answer, scratch, FEW, True)
-        if best <= CERTIFIED_RESIDUAL:
+        if best <= CERTIFIED_RESIDUAL or start == NEAR:
             return best, used, WARM_MULTIPLIERS
         _copy(rows, given, p)
     if start >= WARM_MULTIPLIERS:

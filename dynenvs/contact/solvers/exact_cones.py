@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from dynenvs.contact.assembly.problem import open_answer, open_problem, open_scratch
-from dynenvs.contact.solvers.cone import BRIEF, WARM, WARM_BOTH, WARM_MULTIPLIERS, solve_cones
+from dynenvs.contact.solvers.cone import BRIEF, NEAR, WARM, WARM_BOTH, WARM_MULTIPLIERS, solve_cones
 from dynenvs.contact.solvers.multipliers import CROWD
 from dynenvs.jit.compiled import unit
 from dynenvs.lcp.solve import CERTIFIED, CERTIFIED_RESIDUAL, DEGRADED, DEGRADED_RESIDUAL, FAILED
@@ -18,7 +18,7 @@ def solve_on_cones(w: WorldView, count: int, rows: int, scale: float, start: int
     """Impulses and velocities of the rows of `count` blocks on the exact cones; returns the status.
 
     scale: the certificate's velocity scale [m/s]
-    start: as of `solve_cones`; if not COLD or BRIEF, `w.status` says which it is of the last step's
+    start: as of `solve_cones`; if WARM, `w.status` says which of these it is, for the last step's
         impulses, those in `w.impulse_row`
     The impulses that stand in `w.impulse_row` stay if they hold already; residual to `w.answer`.
     In a crowd Newton's method, whose matrix is of rows, comes after multipliers, whose is of
@@ -32,7 +32,7 @@ def solve_on_cones(w: WorldView, count: int, rows: int, scale: float, start: int
     # Which method solved the last step's rows tells with which one to begin
     if warm and (crowd or w.status[0].stage == MULTIPLIERS):
         start = WARM_BOTH
-    elif crowd:
+    elif crowd and start != NEAR:
         start = WARM_MULTIPLIERS
     answer, scratch = open_answer(w), open_scratch(w)
     report.residual, iterations, best = solve_cones(problem, answer, scratch, start)
