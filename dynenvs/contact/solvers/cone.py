@@ -3,7 +3,8 @@
 The law and its certificate are in `cone_law.py`.  The pyramid's answer comes first: where nothing
 slips it is this one too, for the pyramid lies within the cone.  Elsewhere Newton's method on Alart
 and Curnier's function starts from no impulses: of many ways to share a load it comes to the same
-one whatever the heading, which the pyramid's answer would not.  Where it does not converge (high
+one whatever the heading, which the pyramid's answer would not.  It also comes before multipliers
+where these gave the last step's impulses, from there.  Where it does not converge (high
 friction, redundant contacts), multipliers take over (`multipliers.py`): from the pyramid's answer,
 then from some sweeps of projected Gauss-Seidel after it.  At last comes Newton's method again, from
 damped sweeps, which do not cycle where friction is high.
@@ -42,7 +43,9 @@ LESS = 0.9  # ... than this part of what it was
 # Rows of the scratch vectors: the best of Newton's method, where its step starts, where that leads;
 # the impulses that are given, and the best of all methods
 BEST, START, WAY, GIVEN, KEPT = 0, 1, 2, 6, 7
-PROXIMAL = 1e-6  # relative to the diagonal of G: of redundant contacts the least change
+# Relative to the diagonal of G: of redundant contacts the least change; and from the last step's
+# impulses, until the answer is certified, since such a change must not lead far from these
+PROXIMAL, CLOSE = 1e-9, 1e-6
 UNLISTED = -1  # of a row that is no unknown
 EXACT = 1e-13  # residual, in the certificate's units, below which nothing is left to gain
 GAIN = 0.5  # a certified answer is refined as long as each iteration gains this much
@@ -163,7 +166,8 @@ def _descend(
         if least <= EXACT or enough or iteration == most:
             break
         _copy(rows, p, start)
-        count = _linearise(problem, answer, scratch)
+        close = near and residual > CERTIFIED_RESIDUAL
+        count = _linearise(problem, answer, scratch, CLOSE if close else PROXIMAL)
         if not factorise(scratch.K, count, scratch.order) > 0.0:
             break
         substitute(scratch.K, count, scratch.order, scratch.right, scratch.x)
@@ -214,7 +218,9 @@ def _go(
 
 
 @kernel
-def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch) -> int:
+def _linearise(
+    problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, proximal: float
+) -> int:
     """K, transposed, and the right-hand side of Newton's equations for the change of p.
 
     Only of rows whose impulses are not known: a contact that lifts loses its impulse at once, and
@@ -229,7 +235,7 @@ def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch)
         own, normal = unknowns[a].column, unknowns[a].equation
         for b in range(count):
             K[a, b] = G[own, unknowns[b].column]
-        K[a, a] += PROXIMAL * (G[own, own] if G[own, own] > 0.0 else G[normal, normal])
+        K[a, a] += proximal * (G[own, own] if G[own, own] > 0.0 else G[normal, normal])
         right[a] = -u[own]
     # Sliding, torsional and rolling friction have an equation each, alike in form
     for i in range(problem.n):
@@ -240,14 +246,14 @@ def _linearise(problem: ContactProblem, answer: ContactAnswer, scratch: Scratch)
         m = t + block.tangents
         if block.tangents > 0:
             friction = Friction(block, t, block.tangents, block.friction)
-            if _linearise_friction(friction, problem, answer, scratch, count):
+            if _linearise_friction(friction, problem, answer, scratch, count, proximal):
                 block.mode = SLIP
         if block.moments > 0:
             friction = Friction(block, m, 1, block.spin)
-            _linearise_friction(friction, problem, answer, scratch, count)
+            _linearise_friction(friction, problem, answer, scratch, count, proximal)
         if block.moments == 3:
             friction = Friction(block, m + 1, 2, block.roll)
-            _linearise_friction(friction, problem, answer, scratch, count)
+            _linearise_friction(friction, problem, answer, scratch, count, proximal)
     return count
 
 
@@ -293,7 +299,12 @@ class Friction(NamedTuple):
 
 @inlined
 def _linearise_friction(
-    friction: Friction, problem: ContactProblem, answer: ContactAnswer, scratch: Scratch, count: int
+    friction: Friction,
+    problem: ContactProblem,
+    answer: ContactAnswer,
+    scratch: Scratch,
+    count: int,
+    proximal: float,
 ) -> bool:
     """Equations of a friction that slips: g (p_t - mu p_n y / |y|) = 0 with y = p_t - u_t / g.
 
@@ -330,7 +341,7 @@ def _linearise_friction(
             if two:
                 effect += py * G[t + 1, column]
             K[b, own] = turn * effect
-        K[own, own] += g * (1.0 + PROXIMAL)
+        K[own, own] += g * (1.0 + proximal)
         K[first, own] -= g * turn * px
         if two:
             K[first + 1, own] -= g * turn * py
